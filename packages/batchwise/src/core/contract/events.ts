@@ -142,7 +142,9 @@ export class Events {
       this.#inContext(() =>
         attempt(
           () => listener(event as never),
-          (error) => this.#failed(name, error),
+          (error) => {
+            if (name !== "warning") this.warn("LISTENER_FAILED", `A listener of "${name}" threw.`, error);
+          },
         ),
       );
     }
@@ -168,9 +170,5 @@ export class Events {
     this.#warnedOf ??= new Set();
     this.#warnedOf.add(about);
     this.warn(code, message());
-  }
-
-  #failed(name: EventName, error: unknown): void {
-    if (name !== "warning") this.warn("LISTENER_FAILED", `A listener of "${name}" threw.`, error);
   }
 }

@@ -24,12 +24,9 @@ import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOpt
 import type { Extensions } from "../policy/target-rule.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { Admission } from "../submit/admission.ts";
-import { ResultCache } from "../submit/cache.ts";
 import { afterRejections, Call } from "../submit/callers.ts";
-import { InFlight } from "../submit/in-flight.ts";
 import { Intake } from "../submit/intake.ts";
 import { Mapping } from "../submit/mapping.ts";
-import { Pending } from "../submit/pending.ts";
 import { Services } from "../submit/services.ts";
 import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -48,16 +45,12 @@ export interface Terms {
 
 const OWN_TERMS: Terms = { tooLargeError: itemTooLargeError, submitOptions: (given) => given as never };
 
-/** Of batchers whose items share no places. */
-const NO_EQUALS = new InFlight(undefined);
-
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
 export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #services: Services;
   readonly #terms: Terms;
   readonly #admission: Admission;
-  readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
   readonly #scheduler: Scheduler;
   #closing: Promise<void> | null = null;
@@ -70,19 +63,11 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const stages = resolveHandler(handler, given);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const services = new Services(prepared, stages, extensions);
-    const { cache, dedupe } = prepared.options;
-    const results = cache && new ResultCache(cache, services.events, services.inContext);
     this.#services = services;
     this.#terms = terms;
     this.#admission = new Admission(services);
-    this.#intake = new Intake({
-      services,
-      admission: this.#admission,
-      inFlight: dedupe === undefined ? NO_EQUALS : new InFlight(results),
-      pending: this.#pending,
-      tooLargeError: terms.tooLargeError,
-    });
-    this.#scheduler = new Scheduler(services, this.#admission, this.#pending);
+    this.#intake = new Intake(services, this.#admission, terms.tooLargeError);
+    this.#scheduler = new Scheduler(services, this.#admission);
     warnOfIdle(services);
     warnOfWait(services);
   }
@@ -211,9 +196,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#closing ??= this.#services.inContext(() => this.#end());
     if (!drains) {
       this.#scheduler.opening?.abandon();
-      this.#scheduler.abandon(this.#pending.clear());
+      this.#scheduler.abandon();
     } else if (isFirst) {
-      this.#pending.skipAll();
+      this.#services.pending.skipAll();
       this.#scheduler.drain();
     }
     return this.#closing;

@@ -9,14 +9,12 @@ import type { BatchReason } from "../contract/outcome.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
-import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
 import type { BatchOwner } from "../run/batch-owner.ts";
 import { Opening } from "../run/opening.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
-import type { Pending } from "../submit/pending.ts";
 import type { Services } from "../submit/services.ts";
 import type { Turn } from "../time/turn.ts";
 import { Gathering } from "./gathering.ts";
@@ -31,7 +29,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly #queue: Queue;
   readonly #turn: Turn;
   readonly #admission: Admission;
-  readonly #pending: Pending;
   /** Called after each step. */
   onStep: (() => void) | null = null;
   /** Resolvers of `atRest`; null if there are none. */
@@ -53,7 +50,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #isPumping = false;
   #pumpAgain = false;
 
-  constructor(services: Services, admission: Admission, pending: Pending) {
+  constructor(services: Services, admission: Admission) {
     const { options, stages, queue } = services;
     this.services = services;
     services.scheduler = this;
@@ -62,7 +59,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#queue = queue;
     this.#turn = services.turn;
     this.#admission = admission;
-    this.#pending = pending;
     const drawn: unknown = options.random();
     ignoreIfPromise(drawn);
     this.random = typeof drawn === "number" ? drawn : Number.NaN;
@@ -135,11 +131,12 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#look();
   }
 
-  /** Rejects `pending` and all items, and aborts all batches. Items leave before any rejects. */
-  abandon(pending: readonly Entry[]): void {
-    const error = closedError(this.services.name);
+  /** Rejects all items, and aborts all batches. Items leave before any rejects. */
+  abandon(): void {
+    const { name, pending } = this.services;
+    const error = closedError(name);
     this.inOneStep(() => {
-      const waiting = [...this.#queue.clear(), ...this.#admission.clear(), ...pending];
+      const waiting = [...this.#queue.clear(), ...this.#admission.clear(), ...pending.clear()];
       for (const entry of waiting) refuse(this.services, entry, error, "rejected");
       for (const batch of [...this.slots.running, ...this.slots.pausing]) batch.close(error);
     });
@@ -261,7 +258,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** True if no item waits, runs, or is looked up or prepared. */
   get isAtRest(): boolean {
-    return this.#queue.size + this.#admission.blocked + this.#pending.size === 0 && !this.slots.isBusy;
+    return this.#queue.size + this.#admission.blocked + this.services.pending.size === 0 && !this.slots.isBusy;
   }
 
   /** Resolves after the next step that leaves the batcher at rest. */

@@ -10,10 +10,9 @@ import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
-import { cacheKeyOf } from "./cache.ts";
+import { cacheKeyOf, ResultCache } from "./cache.ts";
 import { Caller, type Patience, refusalOf, refuse } from "./callers.ts";
-import { type InFlight, scopeOf } from "./in-flight.ts";
-import type { Pending } from "./pending.ts";
+import { InFlight, scopeOf } from "./in-flight.ts";
 import {
   type CallOptions,
   countDifferent,
@@ -36,30 +35,24 @@ interface ReadCall {
   readonly keys: readonly ReadDedupeKey[] | null;
 }
 
-/** Dependencies of the intake. */
-export interface IntakeParts {
-  readonly services: Services;
-  readonly admission: Admission;
-  readonly inFlight: InFlight;
-  readonly pending: Pending;
-  readonly tooLargeError: typeof itemTooLargeError;
-}
+/** Of batchers whose items share no places. */
+const NO_EQUALS = new InFlight(undefined);
 
 export class Intake {
   readonly #services: Services;
   readonly #admission: Admission;
   readonly #inFlight: InFlight;
-  readonly #pending: Pending;
   readonly #tooLargeError: typeof itemTooLargeError;
   isClosed = false;
   /** True while items need only a place. */
   #isPlain: boolean;
 
-  constructor({ services, admission, inFlight, pending, tooLargeError }: IntakeParts) {
+  constructor(services: Services, admission: Admission, tooLargeError: typeof itemTooLargeError) {
+    const { dedupe, cache } = services.options;
+    const results = cache && new ResultCache(cache, services.events, services.inContext);
     this.#services = services;
     this.#admission = admission;
-    this.#inFlight = inFlight;
-    this.#pending = pending;
+    this.#inFlight = dedupe === undefined ? NO_EQUALS : new InFlight(results);
     this.#tooLargeError = tooLargeError;
     this.#isPlain = isPlain(services);
   }
@@ -141,8 +134,8 @@ export class Intake {
     inFlight.cache?.checkDeletes();
     const shared = inFlight.find(scopeOf(key, dedupeKey));
     if (shared !== undefined) {
-      if (this.#pending.has(shared.entry)) {
-        this.#pending.skip(shared.entry);
+      if (this.#services.pending.has(shared.entry)) {
+        this.#services.pending.skip(shared.entry);
       } else if (!shared.entry.isWaiting) {
         shared.isStored = false;
         inFlight.forget(shared);
@@ -236,10 +229,10 @@ export class Intake {
     }
     const { inContext, turn } = this.#services;
     const settle = (use: () => void): void => {
-      if (this.#pending.end(entry, null)) use();
+      if (this.#services.pending.end(entry, null)) use();
       turn.lookAgain();
     };
-    this.#pending.start(entry, null);
+    this.#services.pending.start(entry, null);
     inContext(() => {
       promised.then(
         (item) => settle(() => this.#enterPrepared(entry, item)),
@@ -279,7 +272,7 @@ export class Intake {
     const caller = new Caller(this.#services, entry, patience);
     const shared = this.#inFlight.open(scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry);
     shared.join(caller, entry);
-    this.#inFlight.lookUp(shared, this.#pending, this.#services, () => this.#enter(entry, promised));
+    this.#inFlight.lookUp(shared, this.#services.pending, this.#services, () => this.#enter(entry, promised));
   }
 
   /** Joins the place of an equal item, if there is one. Returns false if there is none. */

@@ -22,6 +22,10 @@ export class Pending implements EntryHolder {
     return this.#entries?.size ?? 0;
   }
 
+  get all(): Entry[] {
+    return [...(this.#entries?.keys() ?? [])];
+  }
+
   start(entry: Entry, skip: Skip): void {
     entry.holder = this;
     this.#entries ??= new Map();
@@ -55,16 +59,12 @@ export class Pending implements EntryHolder {
 
   /** Lets all entries continue that can. */
   skipAll(): void {
-    for (const entry of this.#all()) this.skip(entry);
-  }
-
-  #all(): Entry[] {
-    return [...(this.#entries?.keys() ?? [])];
+    for (const entry of this.all) this.skip(entry);
   }
 
   /** Removes and returns all entries. */
   clear(): Entry[] {
-    const all = this.#all();
+    const { all } = this;
     for (const entry of all) this.left(entry);
     return all;
   }

@@ -16,11 +16,10 @@ import { type InContext, SteadyClock } from "../time/clock.ts";
 import { Deadlines, type Steps } from "../time/deadlines.ts";
 import { Turn, type TurnEnd } from "../time/turn.ts";
 import type { AbortSignals } from "./abort-signals.ts";
+import { Pending } from "./pending.ts";
 import { SelfCalls } from "./self-calls.ts";
 
 export class Services implements Steps, TurnEnd {
-  /** The batcher's name, for errors. */
-  readonly name: string;
   prepared: PreparedOptions;
   /** The options in force. */
   options: ResolvedOptions;
@@ -32,6 +31,7 @@ export class Services implements Steps, TurnEnd {
   readonly recorder: Recorder = new Recorder();
   readonly queue: Queue;
   readonly deadlines: Deadlines;
+  readonly pending: Pending = new Pending();
   /** Made with the first signal. */
   signals: AbortSignals | null = null;
   readonly turn: Turn;
@@ -44,7 +44,6 @@ export class Services implements Steps, TurnEnd {
   constructor(prepared: PreparedOptions, stages: Stages, extensions: Extensions) {
     const { options } = prepared;
     const { clock, fairBy, priorityAgingMs } = options;
-    this.name = prepared.given.name ?? NO_NAME;
     this.prepared = prepared;
     this.options = options;
     this.stages = stages;
@@ -52,9 +51,14 @@ export class Services implements Steps, TurnEnd {
     this.clock = new SteadyClock(clock, this.inContext);
     this.events = new Events(this.inContext, printedName(options));
     this.queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
-    this.deadlines = new Deadlines(this.clock, this);
-    this.turn = new Turn(this.clock, this, clock.endOfTurn?.bind(clock));
+    this.deadlines = new Deadlines(this);
+    this.turn = new Turn(this, clock.endOfTurn?.bind(clock));
     this.selfCalls = new SelfCalls(this);
+  }
+
+  /** The batcher's name, for errors. */
+  get name(): string {
+    return this.prepared.given.name ?? NO_NAME;
   }
 
   inOneStep(work: () => void): void {

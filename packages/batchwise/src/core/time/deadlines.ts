@@ -11,6 +11,11 @@ export interface Steps {
   inOneStep(work: () => void): void;
 }
 
+/** Steps in the time of a clock. */
+export interface TimedSteps extends Steps {
+  readonly clock: Clock;
+}
+
 /** An event that fires once, at its time or later. */
 export abstract class Due extends Linked<Due> {
   /** Infinity until it is first set. */
@@ -30,16 +35,14 @@ class Duration extends HeapNode<number> {
 }
 
 export class Deadlines {
-  readonly clock: Clock;
-  readonly #steps: Steps;
+  readonly #steps: TimedSteps;
   /** Durations with events. Made with the first event, like the heap and the timer. */
   #durations: Map<number, Duration> | null = null;
   #heap: Heap<number> | null = null;
   #timer: Timer | null = null;
 
   /** All due events fire in one of the `steps`. */
-  constructor(clock: Clock, steps: Steps) {
-    this.clock = clock;
+  constructor(steps: TimedSteps) {
     this.#steps = steps;
   }
 
@@ -49,7 +52,7 @@ export class Deadlines {
 
   /** Sets an event that is not set. */
   set(due: Due, ms: number): void {
-    const now = this.clock.now();
+    const now = this.#steps.clock.now();
     due.dueAt = now + ms;
     this.#durations ??= new Map();
     const duration = this.#durations.get(ms) ?? this.#open(ms, due.dueAt, now);
@@ -62,7 +65,8 @@ export class Deadlines {
     this.#durations?.set(ms, duration);
     this.#heap ??= new Heap();
     this.#heap.add(duration, dueAt);
-    this.#timer ??= new Timer(this.clock, () => this.#steps.inOneStep(() => this.fireDue(this.clock.now())));
+    const steps = this.#steps;
+    this.#timer ??= new Timer(steps.clock, () => steps.inOneStep(() => this.fireDue(steps.clock.now())));
     if (this.#heap.first === duration) this.#timer.set(dueAt, now);
     return duration;
   }

@@ -44,7 +44,7 @@ export class Heap<Value> {
     node.tier = tier;
     node.order = this.#added;
     this.#nodes.push(node);
-    this.#up(node, this.#nodes.length - 1);
+    up(this.#nodes, node, this.#nodes.length - 1);
   }
 
   /** Changes the key of a node of this heap. */
@@ -53,7 +53,7 @@ export class Heap<Value> {
     node.key = key;
     node.tie = tie;
     node.tier = tier;
-    this.#settle(node, node.index);
+    settle(this.#nodes, node, node.index);
   }
 
   /** Adds the node, or moves it within this heap. */
@@ -69,44 +69,43 @@ export class Heap<Value> {
     node.index = -1;
     const last = this.#nodes.pop() as HeapNode<Value>;
     if (last === node) return;
-    this.#settle(last, index);
+    settle(this.#nodes, last, index);
   }
+}
 
-  #settle(node: HeapNode<Value>, index: number): void {
-    this.#up(node, index);
-    if (node.index === index) this.#down(node, index);
-  }
+/** Functions, because private methods take eight bytes of each heap. */
+function settle<Value>(nodes: HeapNode<Value>[], node: HeapNode<Value>, index: number): void {
+  up(nodes, node, index);
+  if (node.index === index) down(nodes, node, index);
+}
 
-  #up(node: HeapNode<Value>, start: number): void {
-    const nodes = this.#nodes;
-    let index = start;
-    while (index > 0) {
-      const parent = (index - 1) >> 1;
-      const above = nodes[parent] as HeapNode<Value>;
-      if (!goesBefore(node, above)) break;
-      nodes[index] = above;
-      above.index = index;
-      index = parent;
-    }
-    nodes[index] = node;
-    node.index = index;
+function up<Value>(nodes: HeapNode<Value>[], node: HeapNode<Value>, start: number): void {
+  let index = start;
+  while (index > 0) {
+    const parent = (index - 1) >> 1;
+    const above = nodes[parent] as HeapNode<Value>;
+    if (!goesBefore(node, above)) break;
+    nodes[index] = above;
+    above.index = index;
+    index = parent;
   }
+  nodes[index] = node;
+  node.index = index;
+}
 
-  #down(node: HeapNode<Value>, start: number): void {
-    const nodes = this.#nodes;
-    let index = start;
-    for (let child = 2 * index + 1; child < nodes.length; child = 2 * index + 1) {
-      const right = nodes[child + 1];
-      if (right !== undefined && goesBefore(right, nodes[child] as HeapNode<Value>)) child += 1;
-      const below = nodes[child] as HeapNode<Value>;
-      if (!goesBefore(below, node)) break;
-      nodes[index] = below;
-      below.index = index;
-      index = child;
-    }
-    nodes[index] = node;
-    node.index = index;
+function down<Value>(nodes: HeapNode<Value>[], node: HeapNode<Value>, start: number): void {
+  let index = start;
+  for (let child = 2 * index + 1; child < nodes.length; child = 2 * index + 1) {
+    const right = nodes[child + 1];
+    if (right !== undefined && goesBefore(right, nodes[child] as HeapNode<Value>)) child += 1;
+    const below = nodes[child] as HeapNode<Value>;
+    if (!goesBefore(below, node)) break;
+    nodes[index] = below;
+    below.index = index;
+    index = child;
   }
+  nodes[index] = node;
+  node.index = index;
 }
 
 function goesBefore(a: HeapNode<unknown>, b: HeapNode<unknown>): boolean {

@@ -26,8 +26,9 @@ let byMessage: Schedule | undefined;
  */
 export const endOfTurn: Schedule = (callback) => atEndOfTurn(callback)();
 
-/** A function that schedules the callback so. It can be called again. */
-function atEndOfTurn(callback: () => void): () => void {
+/** A function that schedules the callback so, or by `ends`. It can be called again. */
+function atEndOfTurn(callback: () => void, ends?: Schedule): () => void {
+  if (ends !== undefined) return () => ends(callback);
   if (nextTick === undefined) return () => nextTask(callback);
   const tick = (): void => nextTick(callback);
   return () => {
@@ -82,10 +83,13 @@ export interface TurnEnd {
   turnEnded(): void;
 }
 
+interface TimedEnd extends TurnEnd {
+  readonly clock: Clock;
+}
+
 /** The current turn, opened by its first submit or event. The clock is read once per turn. */
 export class Turn {
-  readonly #clock: Clock;
-  readonly #end: TurnEnd;
+  readonly #end: TimedEnd;
   /** Of a clock that ends turns itself. */
   readonly #ends: Schedule | undefined;
   /** Schedules the end of a turn. Made with the first one. */
@@ -94,8 +98,7 @@ export class Turn {
   #sequence = 0;
 
   /** `ends`: of a clock that ends turns itself. */
-  constructor(clock: Clock, end: TurnEnd, ends?: Schedule) {
-    this.#clock = clock;
+  constructor(end: TimedEnd, ends?: Schedule) {
     this.#end = end;
     this.#ends = ends;
   }
@@ -106,12 +109,19 @@ export class Turn {
 
   /** The moment of the current turn. */
   get moment(): Moment {
-    return this.#moment ?? this.#open();
+    this.lookAgain();
+    return this.#moment as Moment;
   }
 
   /** Ensures that `turnEnded` is called at the end of this turn. */
   lookAgain(): void {
-    if (this.#moment === null) this.#open();
+    if (this.#moment !== null) return;
+    this.#moment = this.newMoment(this.#end.clock.now());
+    this.#schedule ??= atEndOfTurn(() => {
+      this.#moment = null;
+      this.#end.turnEnded();
+    }, this.#ends);
+    this.#schedule();
   }
 
   /** Ends the current moment and returns its sequence; later submits have higher ones. */
@@ -125,22 +135,5 @@ export class Turn {
   newMoment(at: number): Moment {
     this.#sequence += 1;
     return new Moment(at, this.#sequence);
-  }
-
-  #open(): Moment {
-    const moment = this.newMoment(this.#clock.now());
-    this.#moment = moment;
-    this.#schedule ??= this.#scheduler();
-    this.#schedule();
-    return moment;
-  }
-
-  #scheduler(): () => void {
-    const ends = this.#ends;
-    const ended = (): void => {
-      this.#moment = null;
-      this.#end.turnEnded();
-    };
-    return ends === undefined ? atEndOfTurn(ended) : () => ends(ended);
   }
 }

@@ -24,7 +24,7 @@ interface Kit {
 
 function kitOf(): Kit {
   const clock = virtualClock();
-  const deadlines = new Deadlines(clock, { inOneStep: (work) => work() });
+  const deadlines = new Deadlines({ clock, inOneStep: (work) => work() });
   const told: number[][] = [];
   const add = (ms: number): Due => {
     const due: Due = new Event(() => told.push([due.dueAt, clock.now()]));
@@ -99,7 +99,8 @@ describe("deadlines", () => {
     const clock = virtualClock();
     let isInStep = false;
     const during: boolean[] = [];
-    const deadlines = new Deadlines(clock, {
+    const deadlines = new Deadlines({
+      clock,
       inOneStep: (work) => {
         isInStep = true;
         work();

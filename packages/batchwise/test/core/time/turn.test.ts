@@ -18,7 +18,8 @@ function turnOf(onEnd: (turn: Turn) => void = () => {}): Counted {
     setTimeout: () => undefined,
     clearTimeout: () => {},
   };
-  const turn: Turn = new Turn(clock, {
+  const turn: Turn = new Turn({
+    clock,
     turnEnded: () => {
       seen.ends += 1;
       onEnd(turn);
