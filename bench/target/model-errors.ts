@@ -1,6 +1,7 @@
 /** How well run times are learned, for sizes in use. */
-import { RunTimeModel } from "../../packages/batchwise/src/core/policy/run-time-model.ts";
+
 import { normal, randomOf } from "../../packages/batchwise/src/simulate/random.ts";
+import { RunTimeModel } from "../../packages/batchwise/src/target/run-time-model.ts";
 import { runTimes, type TargetService } from "./services.ts";
 
 const NOISE = 0.1;
@@ -27,7 +28,8 @@ export function modelErrors(service: TargetService): ModelErrors {
         // In overload sizes are near the largest.
         const size = Math.max(1, Math.round(most * (0.5 + 0.5 * random())));
         sizes.push(size);
-        model.record(size, factor * (times[size] as number) * Math.exp(NOISE * normal(random) - NOISE ** 2 / 2));
+        const runMs = factor * (times[size] as number) * Math.exp(NOISE * normal(random) - NOISE ** 2 / 2);
+        model.record({ cost: size, items: size, itemsCost: size, runMs });
       }
     };
     const error = (factor: number): number => {

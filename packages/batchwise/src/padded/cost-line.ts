@@ -2,7 +2,7 @@
 // batches by their cost. Batches of similar cost are one point, whose weight hardly grows with
 // their number: if nearly all batches have one cost, the few others matter most.
 
-import type { CostClasses } from "./cost-classes.ts";
+import type { CostClasses } from "../core/policy/cost-classes.ts";
 
 /** Highest weight of a class, in batches. */
 const HEAVIEST = 4;
@@ -21,7 +21,7 @@ interface Point {
  * of relative errors. Infinity if time does not rise with cost; null if all batches cost the same.
  */
 export function fixedCostOf(batches: CostClasses): number | null {
-  const points = [...batches.values()].map(({ weight, cost, runMs }) => {
+  const points = batches.byCost().map(({ weight, cost, runMs }) => {
     return { share: Math.min(weight, HEAVIEST) / (runMs * runMs), cost, runMs };
   });
   const sum = (term: (point: Point) => number): number =>

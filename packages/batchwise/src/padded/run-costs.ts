@@ -16,17 +16,13 @@
 // of their size and above are forgotten.
 
 import type { LearnedStats } from "../core/contract/stats.ts";
-import { type CostClass, CostClasses, type RunCost } from "./cost-classes.ts";
+import { CostClasses, ENOUGH, type RunCost } from "../core/policy/cost-classes.ts";
 import { fixedCostOf } from "./cost-line.ts";
 
 /** Number of batches in the mean cost of an item, approximately. */
 const REMEMBERED = 32;
-/** Number of batches from which a class counts. */
-const ENOUGH = 3;
 /** Share of its weight that a class keeps when a batch belongs to another. */
-const KEPT = 0.97;
-/** The same for the fixed cost of a call: times of sizes that seldom run count for longer. */
-const KEPT_LONGER: number = 1 - 1 / 64;
+const KEPT: number = 1 - 1 / 64;
 /**
  * A batch is odd if it takes this many times its usual time, or this fraction of it: the machine
  * may have been busy.
@@ -43,8 +39,6 @@ const CHANCE = 1e-5;
 const WATCHED = 256;
 /** Time per unit within this factor of the lowest counts as equal. */
 const AS_GOOD = 1.02;
-/** Batches of a class with fewer items on average are mostly single items. */
-const NEARLY_TWO = 1.5;
 /**
  * A call's fixed cost is at most that of this many items; above it, an item's cost would have no
  * effect.
@@ -60,15 +54,12 @@ const LONGEST_PAUSE = 1_024;
 const SAFELY_BELOW = 0.95;
 
 export class RunCosts {
-  readonly #classes: CostClasses = new CostClasses(KEPT);
-  /** The same over more batches, for the fixed cost of a call. */
-  readonly #longer: CostClasses = new CostClasses(KEPT_LONGER);
+  readonly #classes: CostClasses = new CostClasses(KEPT, true);
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
-  /** The class of the budget, and whether it is the largest class. */
-  #best: Readonly<CostClass> | null = null;
-  #isLargest = false;
+  /** The class of the budget. */
+  #best: ReturnType<CostClasses["best"]> = null;
   #wasKnown = false;
   #oddInARow = 0;
   /** The share of odd batches, without the current row of them. */
@@ -105,12 +96,11 @@ export class RunCosts {
    * would be served.
    */
   recordLate(cost: number, items: number, runMs: number, itemsCost: number): void {
-    const fixedCost = fixedCostOf(this.#longer) ?? Infinity;
+    const fixedCost = fixedCostOf(this.#classes) ?? Infinity;
     if (cost <= fixedCost || cost === Infinity) {
       this.record(cost, items, runMs, itemsCost);
       return;
     }
-    this.#longer.add({ cost, items, runMs, itemsCost });
     this.recordFailure(cost);
   }
 
@@ -148,8 +138,8 @@ export class RunCosts {
   /** The highest cost of the next batch. A single item may always go. */
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
-    const { cost } = this.#best;
-    return this.#belowFailure(cost, cost * (this.#isLargest ? 2 : AS_GOOD));
+    const { cost, isLargest } = this.#best;
+    return this.#belowFailure(cost, cost * (isLargest ? 2 : AS_GOOD));
   }
 
   /**
@@ -157,7 +147,7 @@ export class RunCosts {
    * is known.
    */
   get fixedCost(): number {
-    const fixedCost = Math.min(fixedCostOf(this.#longer) ?? this.#itemCost, MOST_FIXED * this.#itemCost);
+    const fixedCost = Math.min(fixedCostOf(this.#classes) ?? this.#itemCost, MOST_FIXED * this.#itemCost);
     return this.#best === null ? Math.max(fixedCost, this.#itemCost) : fixedCost;
   }
 
@@ -184,7 +174,6 @@ export class RunCosts {
     const known = this.#classes.of(cost);
     if (known === undefined) {
       this.#classes.add(run);
-      this.#longer.add(run);
       return;
     }
     const usualMs = (cost / known.cost) * known.runMs;
@@ -193,11 +182,9 @@ export class RunCosts {
     if (this.#oddInARow >= Math.max(MOST_ODD, Math.log(CHANCE) / Math.log(this.#oddShare))) {
       this.#oddInARow = 0;
       this.#classes.forgetFrom(0);
-      this.#longer.forgetFrom(0);
       this.#forgetFailure();
       return;
     }
-    if (!isOdd) this.#longer.add(run);
     this.#classes.add({ ...run, runMs: isOdd ? Math.min(runMs, ODD * usualMs) : runMs });
   }
 
@@ -211,17 +198,7 @@ export class RunCosts {
   }
 
   #chooseBest(): void {
-    const known = [...this.#classes.values()].filter(({ weight }) => weight >= ENOUGH);
-    const least = Math.min(...known.map(unitMs));
-    const byCost = known.sort((a, b) => a.cost - b.cost);
-    const best = byCost.findLast((one) => unitMs(one) <= AS_GOOD * least) ?? null;
-    // Single items that cost more say nothing about larger batches.
-    this.#isLargest = best !== null && byCost.every(({ cost, items }) => cost <= best.cost || items < NEARLY_TWO);
-    this.#best = best;
-    this.#wasKnown ||= best !== null;
+    this.#best = this.#classes.best(AS_GOOD);
+    this.#wasKnown ||= this.#best !== null;
   }
-}
-
-function unitMs({ itemsCost, runMs }: Readonly<CostClass>): number {
-  return runMs / itemsCost;
 }

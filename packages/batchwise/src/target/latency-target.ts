@@ -9,12 +9,12 @@ import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
-import { RunTimeModel } from "../core/policy/run-time-model.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/target-rule.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
 import { FailedSizes } from "./failed-sizes.ts";
 import { lateOf } from "./let-go.ts";
+import { RunTimeModel } from "./run-time-model.ts";
 import { SlowSizes } from "./slow-sizes.ts";
 
 /** No item is refused for time before this many batches have ended. */
@@ -323,7 +323,8 @@ class TargetRule implements LatencyTarget {
   // Learning.
 
   /** Failed, aborted and first runs teach no times. */
-  record({ cost, size, isPart, failure, wasLeft }: EndedBatch, callMs: number | undefined): void {
+  record(batch: EndedBatch, callMs: number | undefined): void {
+    const { cost, size, isPart, failure, wasLeft } = batch;
     this.#ended += 1;
     const refused = this.#refused - this.#refusedBefore;
     this.#refusedBefore = this.#refused;
@@ -338,7 +339,7 @@ class TargetRule implements LatencyTarget {
       this.#sizes.succeeded(cost);
       // Items of no cost say nothing of the others.
       if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
-      if (this.#ended > 1) this.#learn(cost, callMs, refused > 0);
+      if (this.#ended > 1) this.#learn(batch, callMs, refused > 0);
     }
     // Smaller batches are far from the cap.
     if (failure !== null || refused > 0 || 2 * size >= this.#cap) this.#chooseCap(refused > 0);
@@ -353,7 +354,7 @@ class TargetRule implements LatencyTarget {
     events.warn("OPTIONS", `${short}: nothing is answered in time. Set it to at least ${2 * runMs}.`);
   }
 
-  #learn(cost: number, callMs: number, hasRefused: boolean): void {
+  #learn({ cost, size, itemsCost }: EndedBatch, callMs: number, hasRefused: boolean): void {
     const { concurrency } = this.#options;
     // The first times may be those of a stall, and there is nothing yet to compare them with.
     if (this.#ended <= FIRST_BATCHES) callMs = Math.min(callMs, 2 * this.#targetMs);
@@ -361,7 +362,7 @@ class TargetRule implements LatencyTarget {
     if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {
       this.#model.forgetAbove(this.#slow.largest);
     }
-    this.#model.record(cost, callMs);
+    this.#model.record({ cost, items: size, itemsCost: itemsCost || cost, runMs: callMs });
   }
 
   stats(): LearnedStats {
