@@ -3,8 +3,8 @@ import type { BatchName, ResultLine } from "../../../src/dispatch/contract/accou
 import type { Json, JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { accountBlameOf } from "../../../src/dispatch/format/account-blame.ts";
 import * as anthropic from "../../../src/dispatch/providers/anthropic/convert.ts";
-import * as bedrock from "../../../src/dispatch/providers/bedrock/convert.ts";
 import { answering } from "../../../src/dispatch/providers/bedrock/records.ts";
+import * as bedrock from "../../../src/dispatch/providers/bedrock/results.ts";
 import { type Answer as LocalAnswer, toResultLine as ofLocal } from "../../../src/dispatch/providers/local/answer.ts";
 import * as mistral from "../../../src/dispatch/providers/mistral/convert.ts";
 import { toResultLine as ofOpenAi } from "../../../src/dispatch/providers/shapes/openai/openai-result.ts";

@@ -26,9 +26,10 @@ import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { CONVERSE } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { BedrockCallOptions, BedrockClient, InvocationJobRequest } from "./client.ts";
-import { jobNameOf, tokenOf, toProviderBatch, toResultLine } from "./convert.ts";
+import { jobNameOf, tokenOf, toProviderBatch } from "./job.ts";
 import { type BedrockAccountOptions, type BedrockSettings, resolveBedrockOptions } from "./options.ts";
 import { answering, toModelInput } from "./records.ts";
+import { toResultLine } from "./results.ts";
 
 /** Folders in the storage. */
 const INPUTS = "inputs/";

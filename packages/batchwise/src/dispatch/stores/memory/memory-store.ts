@@ -16,7 +16,7 @@ import type {
   SettleResult,
   TransitionResult,
 } from "../../contract/store/calls.ts";
-import { hasDigest, withDigest } from "../../contract/store/digests.ts";
+import { hasDigest } from "../../contract/store/digests.ts";
 import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
@@ -26,7 +26,6 @@ import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
-  Correction,
   FindQuery,
   FindResult,
   NewRequest,
@@ -36,14 +35,15 @@ import type {
   UsageRow,
 } from "../../contract/store/rows.ts";
 import type { Store } from "../../contract/store/store.ts";
+import { Amendments } from "./amendments.ts";
 import { Batches } from "./batches.ts";
 import { choose } from "./choose.ts";
 import { matches } from "./find.ts";
 import { Marks } from "./marks.ts";
-import { type Ending, OutcomeLog } from "./outcome-log.ts";
+import { OutcomeLog } from "./outcome-log.ts";
 import { Pruning } from "./pruning.ts";
 import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow } from "./records.ts";
-import { earliestFirst, Waiting } from "./waiting.ts";
+import { Waiting } from "./waiting.ts";
 
 /**
  * Makes a `Store` in this process's memory. Several dispatchers of the process may share it.
@@ -66,6 +66,7 @@ class MemoryStore implements Store {
   readonly #batches = new Batches();
   readonly #log = new OutcomeLog();
   readonly #marks = new Marks();
+  readonly #changes = new Amendments(this.#requests, this.#waiting, this.#batches, this.#log);
   readonly #pruning = new Pruning(this.#requests, this.#log, this.#batches);
   #arrivals = 0;
   #closed = false;
@@ -81,19 +82,7 @@ class MemoryStore implements Store {
 
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
     this.#assertOpen();
-    if (change.kind === "expire") return this.#expire(change, sinks, now);
-    if (change.kind === "move") return this.#waiting.move(change);
-    if (change.kind === "hasten") return this.#hasten(change.after, now);
-    if (change.kind === "redeliver") return this.#log.redeliver(change, now);
-    return change.ids.map((id, index) => {
-      const request = this.#requests.get(id);
-      if (request === undefined) return { id, result: "not_found" };
-      if (change.kind === "retry") {
-        const lane = change.lanes[index] as string;
-        return { id, result: this.#retry(request, lane, change.corrections?.[index], now) };
-      }
-      return { id, result: this.#takeOut(request, change, sinks, now) };
-    });
+    return this.#changes.amend(change, sinks, now);
   }
 
   async probe(limit: number, now: number): Promise<Probe> {
@@ -158,14 +147,14 @@ class MemoryStore implements Store {
       this.#release(batch, request);
       if (item.charged) request.attempts += 1;
       const place = { batchKey: input.key, sinks: input.sinks, now: input.now };
-      if (item.kind === "final") this.#end(request, { ...item, ...place });
+      if (item.kind === "final") this.#log.end(request, { ...item, ...place });
       else if (wantsOut) {
         const { cancelledPayload: payload, cancelledCode: code } = input;
-        this.#end(request, { status: "cancelled", payload, code, usage: null, ...place });
+        this.#log.end(request, { status: "cancelled", payload, code, usage: null, ...place });
       } else {
         request.history.push({ batchKey: input.key, code: item.code, at: input.now });
         Object.assign(request, item.appended);
-        this.#ready(request, item.lane, item.notBefore);
+        this.#waiting.addAgain(request, item.lane, item.notBefore);
       }
     }
     if (applied > 0 && batch.remaining === 0) this.#batches.payers.release(batch);
@@ -260,60 +249,6 @@ class MemoryStore implements Store {
     return "stored";
   }
 
-  #expire(change: Extract<Amendment, { kind: "expire" }>, sinks: readonly string[], now: number): Amended[] {
-    const late = [...this.#waiting.all()].filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt <= now);
-    return earliestFirst(late, change.limit).map((request) => {
-      this.#waiting.remove(request);
-      this.#end(request, { status: "expired", ...waiting(change, sinks, now) });
-      return { id: request.id, result: "changed" };
-    });
-  }
-
-  #hasten(after: number, now: number): [] {
-    this.#waiting.hasten(after, now);
-    this.#batches.hasten(after, now);
-    this.#log.hasten(after, now);
-    return [];
-  }
-
-  #takeOut(
-    request: MemoryRequest,
-    change: Extract<Amendment, { kind: "cancel" | "fail" }>,
-    sinks: readonly string[],
-    now: number,
-  ): Amended["result"] {
-    if (request.state === "ended") return "ended";
-    if (request.state === "claimed") return change.kind === "cancel" ? this.#wantOut(request) : "waiting";
-    this.#waiting.remove(request);
-    const status = change.kind === "cancel" ? "cancelled" : "failed";
-    this.#end(request, { status, ...waiting(change, sinks, now) });
-    return "changed";
-  }
-
-  #retry(request: MemoryRequest, lane: string, correction: Correction | undefined, now: number): Amended["result"] {
-    if (request.outcome === null) return "waiting";
-    const { status, code, batchKey, recordedAt } = request.outcome;
-    if (status === "succeeded") return "ended";
-    this.#log.takeBack(request.outcome);
-    if (correction === undefined) this.#batches.leave(batchKey ?? "");
-    else {
-      const digest = withDigest(request.digest, correction.digest);
-      request.history.push({ batchKey, code: code ?? status, at: recordedAt });
-      Object.assign(request, { price: 0, ...correction, digest, turns: null });
-    }
-    Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
-    this.#ready(request, lane, now);
-    this.#log.usage.requested(request);
-    return "changed";
-  }
-
-  #wantOut(request: MemoryRequest): "requested" {
-    const batch = this.#batches.get(request.batchKey ?? "");
-    if (batch !== undefined && !request.cancelRequested) batch.cancelRequested += 1;
-    request.cancelRequested = true;
-    return "requested";
-  }
-
   #members({ batchKey, fromOrd, limit }: Extract<RequestQuery, { batchKey: string }>): (MemoryRequest | null)[] {
     const open = this.#batches.get(batchKey)?.members.slice(fromOrd) ?? [];
     return open.filter((request) => request !== null).slice(0, limit);
@@ -326,23 +261,4 @@ class MemoryStore implements Store {
     if (request.cancelRequested) batch.cancelRequested -= 1;
     Object.assign(request, { batchKey: null, ord: null, cancelRequested: false });
   }
-
-  #ready(request: MemoryRequest, lane: string, notBefore: number): void {
-    Object.assign(request, { state: "ready", lane, notBefore });
-    this.#waiting.add(request);
-  }
-
-  #end(request: MemoryRequest, ending: Ending): void {
-    request.state = "ended";
-    request.outcome = this.#log.record(request, ending);
-  }
-}
-
-/** The ending of a waiting request. */
-function waiting(
-  { payload, code }: { readonly payload: string; readonly code: string },
-  sinks: readonly string[],
-  now: number,
-): Omit<Ending, "status"> {
-  return { payload, code, usage: null, batchKey: null, sinks, now };
 }

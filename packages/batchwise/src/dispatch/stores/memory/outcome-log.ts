@@ -44,7 +44,12 @@ export class OutcomeLog {
     return known(this.#waiting.dueAt);
   }
 
-  record(request: MemoryRequest, ending: Ending): MemoryOutcome {
+  end(request: MemoryRequest, ending: Ending): void {
+    request.state = "ended";
+    request.outcome = this.#record(request, ending);
+  }
+
+  #record(request: MemoryRequest, ending: Ending): MemoryOutcome {
     const { id, attempts, generation, tenant, job, metadata } = request;
     const { status, payload, code, batchKey, now } = ending;
     const cursor = this.#log.length + 1;

@@ -42,6 +42,12 @@ export class Waiting {
     return rank;
   }
 
+  /** A request that waited or was claimed before. */
+  addAgain(request: MemoryRequest, lane: string, notBefore: number): void {
+    Object.assign(request, { state: "ready", lane, notBefore });
+    this.add(request);
+  }
+
   add(request: MemoryRequest): void {
     const lane = this.#lanes.get(request.lane) ?? { requests: new Set(), order: null };
     this.#lanes.set(request.lane, lane);

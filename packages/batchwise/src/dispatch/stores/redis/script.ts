@@ -5,6 +5,7 @@
 
 import { hash } from "node:crypto";
 import type { Script } from "../../../redis/redis-client.ts";
+import { AMEND } from "./script-amend.ts";
 import { BATCHES } from "./script-batches.ts";
 import { COMMON } from "./script-common.ts";
 import { ENDINGS } from "./script-endings.ts";
@@ -17,7 +18,7 @@ import { PRUNING, TOMBSTONES } from "./script-pruning.ts";
 import { REQUESTS } from "./script-requests.ts";
 import { ROWS } from "./script-rows.ts";
 
-const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${PAYERS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${LAYOUTS}${EPOCH}`;
+const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${AMEND}${ROWS}${PAYERS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${LAYOUTS}${EPOCH}`;
 
 /** Commands that change nothing. Those of a reader's rights; all others are a writer's. */
 const READING_COMMANDS: ReadonlySet<string> = new Set(

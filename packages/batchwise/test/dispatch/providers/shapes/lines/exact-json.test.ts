@@ -4,8 +4,8 @@ import type { BatchName, ProviderBatch, ResultLine } from "../../../../../src/di
 import type { Json, JsonObject } from "../../../../../src/dispatch/contract/types.ts";
 import { anthropicAccount } from "../../../../../src/dispatch/providers/anthropic/account.ts";
 import { toResultLine as ofAnthropic } from "../../../../../src/dispatch/providers/anthropic/convert.ts";
-import { toResultLine as ofBedrock } from "../../../../../src/dispatch/providers/bedrock/convert.ts";
 import { familyOf as bedrockFamily } from "../../../../../src/dispatch/providers/bedrock/families.ts";
+import { toResultLine as ofBedrock } from "../../../../../src/dispatch/providers/bedrock/results.ts";
 import { geminiAccount } from "../../../../../src/dispatch/providers/gemini/account.ts";
 import { toResultLine as ofGemini } from "../../../../../src/dispatch/providers/gemini/convert.ts";
 import { toResultLine as ofMistral } from "../../../../../src/dispatch/providers/mistral/convert.ts";
