@@ -1,6 +1,6 @@
-// Reads the entries of several sources in the order of their ranks. The sources are in a heap by the
-// ranks of their oldest entries and are opened only when needed, so thousands of sources cost as much
-// as those of one batch.
+// Reads the entries of several sources in the order of their ranks. A heap orders the sources by
+// the ranks of their oldest entries. A source is opened only when needed, so thousands of sources
+// cost as much as the sources of one batch.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";

@@ -47,7 +47,7 @@ export class Call implements BatchContext {
   #calledAt: number;
   /** True once it has reached the handler's `run`. */
   #hasRun = false;
-  /** Its number in its batch. A handler that never answers keeps that and the batch, but no call. */
+  /** Its number in its batch. A handler that never answers keeps only this and the batch alive. */
   readonly #number: number;
   /** Number of promises in its answer that have not settled. */
   #awaited = 0;

@@ -1,6 +1,6 @@
-// All timed events: deadlines of callers, time limits of calls, pauses before a retry. Events of one
-// duration are due in the order in which they were set, so each duration has a list, and only the
-// lists are in a heap. All share one timer, which exists only while an event is set.
+// All timed events: deadlines of callers, time limits of calls, pauses before a retry. Events of
+// one duration are due in the order in which they were set, so each duration has a list, and only
+// the lists are in a heap. All share one timer, which exists only while an event is set.
 
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";

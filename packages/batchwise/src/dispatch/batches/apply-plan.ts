@@ -9,7 +9,10 @@ import type { Lease } from "../runtime/lease/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Plan } from "./plan.ts";
 
-/** False if another process has paused the account meanwhile, so that the plan's pause is not written. */
+/**
+ * Writes the plan. False if another process has paused the account meanwhile: then the plan's pause
+ * is not written.
+ */
 export async function applyPlan(runtime: Runtime, lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<boolean> {
   if (plan.avoidAccountMs !== null) runtime.troubles.avoid(lease.account.name, plan.avoidAccountMs);
   const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });

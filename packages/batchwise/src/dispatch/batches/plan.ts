@@ -39,8 +39,8 @@ export interface Plan {
   /** Write on the account's own ledger: every batch is refused there. */
   readonly outage: Outage | null;
   /**
-   * `blockedUntil` of the account's ledger when the outage was decided: the outage and its pause are
-   * not written over a later one.
+   * `blockedUntil` of the account's ledger when the outage was decided: the outage and its pause
+   * never replace a later pause.
    */
   readonly seenBlockedUntil: number;
   /** How long this process prefers other accounts, in ms. Other processes may reach this one. */

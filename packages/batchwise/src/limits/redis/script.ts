@@ -77,7 +77,8 @@ local function leave(processes)
   redis.call('HDEL', KEYS[3], unpack(processes))
 end
 
--- The front of the line: who waits there since when, and for what; and the place of this process. Late ones leave.
+-- Reads the front of the queue: since when each process waits, and for which cost; and the place of
+-- this process. Removes late processes.
 local function readLine()
   local front = redis.call('ZRANGE', KEYS[2], 0, ${WINDOW - 1}, 'WITHSCORES')
   local names, line, late, place = {}, {}, {}, nil
@@ -111,7 +112,8 @@ if op == 'ask' then
       ahead = { ahead[1] + 1, ahead[2] + process.asked }
     end
   end
-  -- Who is behind others goes first where there is enough for all of them: nobody waits for one who is slow to come.
+  -- A process behind others goes first if there is enough for all of them: no process waits for a
+  -- slow one.
   local wait = held - now
   if isLong and ahead[1] == #line then
     local rank = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. text(since))
@@ -148,10 +150,12 @@ elseif op == 'give' then
 elseif op == 'back' then
   local since, grace, share = now - tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10])
   if contact < since then
-    -- Nobody was here meanwhile: all have used their shares, and some will a moment longer.
+    -- No process was here meanwhile: all have used their shares, and some will do so a moment
+    -- longer.
     levels, at, contact, returned = { 0, 0 }, now + grace, now, now
   else
-    -- Others were: what its share came to beside them is taken off, down to one empty bucket below nothing.
+    -- Other processes were here: subtracts what this share granted beside them, down to minus one
+    -- full bucket.
     local besideMs = math.max(0, now - math.max(since, returned + grace))
     for i = 1, 2 do
       local left = math.max(levels[i] - besideMs * perMs[i] * share, -caps[i])
@@ -159,7 +163,7 @@ elseif op == 'back' then
     end
   end
 end
--- Who only looks uses nothing of the limit.
+-- A process that only looks uses nothing of the limit.
 if expires > 0 and op ~= 'look' then contact = now end
 
 redis.call('HSET', KEYS[1], 'at', text(at), 'calls', text(levels[1]), 'cost', text(levels[2]),

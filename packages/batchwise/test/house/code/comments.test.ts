@@ -18,6 +18,7 @@ describe("the limit of columns", () => {
     ["an indented comment", (line: string) => `{\n    // ${line}\n}\n`, 7],
     ["a docstring", (line: string) => docstring(line), 3],
     ["a comment behind code", (line: string) => `add(1); // ${line}\n`, 11],
+    ["a comment of SQL or Lua in a template", (line: string) => `const sql = \`\n  -- ${line}\n\`;\n`, 5],
   ])("%s at the limit passes, one column more does not", (_kind, wrap, before) => {
     expect(longComments("a.ts", wrap(words(longestProse - before)))).toEqual([]);
     expect(longComments("a.ts", wrap(words(longestProse - before + 1)))).toEqual([
@@ -48,6 +49,13 @@ describe("the refused phrases", () => {
     const [first, ...rest] = phrase.toUpperCase().split(" ");
     expect(refusedWords("a.ts", `add(1);\n// Arrays and ${first}\n// ${rest.join(" ")}.\n`)).toEqual([
       `a.ts:2 says "${phrase.toUpperCase()}"`,
+    ]);
+  });
+
+  test("are found in comments of SQL and Lua in a template", () => {
+    const [first, ...rest] = phrase.split(" ");
+    expect(refusedWords("a.ts", `const lua = \`\n-- Sets and ${first}\n-- ${rest.join(" ")}.\n\`;\n`)).toEqual([
+      `a.ts:2 says "${phrase}"`,
     ]);
   });
 

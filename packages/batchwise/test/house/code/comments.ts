@@ -1,6 +1,7 @@
 // Reads the comments of a TypeScript file line by line, and says which lines break the rules of
-// style: prose has at most 100 columns, and some phrases occur nowhere. Comments inside a string, a
-// template or a regular expression are not comments: the parser decides.
+// style: prose has at most 100 columns, and some phrases occur nowhere. The parser finds the
+// comments, so that "//" inside a string, a template or a regular expression is none. Lines that
+// begin with "-- " are comments of SQL or Lua in a template.
 
 import { commentsIn } from "../repository.ts";
 
@@ -33,6 +34,9 @@ export const refusedPhrases: readonly string[] = [
   "those who",
 ];
 
+/** A line of SQL or Lua that is a comment. No line of TypeScript begins like this. */
+const EMBEDDED = /^\s*-- /;
+
 const REFUSED = new RegExp(`\\b(?:${refusedPhrases.join("|")})\\b`, "gi");
 
 interface CommentLine {
@@ -48,7 +52,7 @@ interface CommentLine {
 
 /** One sentence for each line that is too long. */
 export function longComments(path: string, text: string): string[] {
-  const lines = blocksIn(path, text).flat();
+  const lines = allBlocksIn(path, text).flat();
   const long = lines.filter((comment) => {
     return comment.line.length > (comment.isCode ? longestCode : longestProse) && isBreakable(comment.text);
   });
@@ -57,7 +61,7 @@ export function longComments(path: string, text: string): string[] {
 
 /** One sentence for each refused phrase of a comment. */
 export function refusedWords(path: string, text: string): string[] {
-  return blocksIn(path, text).flatMap((block) => phrasesIn(path, block));
+  return allBlocksIn(path, text).flatMap((block) => phrasesIn(path, block));
 }
 
 /** False for one word without a space, such as an address: no line break makes the line shorter. */
@@ -69,6 +73,24 @@ function phrasesIn(path: string, block: readonly CommentLine[]): string[] {
   const prose = block.filter(({ isCode }) => !isCode);
   const text = prose.map((line) => line.text.trim()).join(" ");
   return [...text.matchAll(REFUSED)].map(([phrase]) => `${path}:${prose[0]?.number} says "${phrase}"`);
+}
+
+function allBlocksIn(path: string, text: string): CommentLine[][] {
+  return [...blocksIn(path, text), ...embeddedBlocksIn(text)];
+}
+
+/** The comments of SQL and Lua; lines that follow each other are one block. */
+function embeddedBlocksIn(text: string): CommentLine[][] {
+  const blocks: CommentLine[][] = [];
+  let end = 0;
+  for (const [index, line] of text.split("\n").entries()) {
+    if (!EMBEDDED.test(line)) continue;
+    const comment = { number: index + 1, line, text: line.replace(EMBEDDED, ""), isCode: false };
+    if (comment.number === end + 1) blocks.at(-1)?.push(comment);
+    else blocks.push([comment]);
+    end = comment.number;
+  }
+  return blocks;
 }
 
 /** The comments of a file; `//` comments on lines that follow each other are one block. */

@@ -11,8 +11,8 @@ export class Ledgers {
   readonly #booked = new Map<string, Set<MemoryBatch>>();
 
   /**
-   * Sets what is given, leaves the rest; makes the ledger where there is none. False where its pause
-   * is not the one that the change names.
+   * Sets the given fields and keeps the others; creates a missing ledger. False if the ledger's
+   * pause is not the one that the change names.
    */
   write({ name, ifBlockedUntil, blockedAtLeast = 0, ...changes }: LedgerChanges): boolean {
     const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };

@@ -89,7 +89,7 @@ local function retry(id, lane, correction, now)
   return 'changed'
 end
 
--- Those of a lane that a claim walks through are looked at from its front: what cannot be claimed stays there.
+-- Number of entries read at the front of a lane: entries that cannot be claimed stay there.
 local FRONT = 1000
 
 local function hastenLane(lane, after, now)

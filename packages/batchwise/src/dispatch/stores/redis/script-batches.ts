@@ -77,13 +77,13 @@ local function claim(input, taken)
   for level, rank in pairs(ranks) do
     local priority = str(priorityOf(level))
     local field, places = cjson.encode({ input.lane, priority }), sharesOf(input.lane, priority)
-    -- Where nothing was ever enqueued nobody asks for it.
+    -- No call reads the level of a lane into which nothing was ever enqueued.
     if call('EXISTS', places, P .. 'share') > 0 or call('HEXISTS', P .. 'level', field) == 1 then
       call('HSET', P .. 'level', field, str(math.max(num(P .. 'level', field), tonumber(rank))))
       call('ZREMRANGEBYSCORE', places, '-inf', str(tonumber(rank)))
     end
   end
-  -- Between these its members have arrived, however they end: who looks for them looks nowhere else.
+  -- All members arrived between these, however they end: a search for them covers only this range.
   call('HSET', bkey(input.key), 'firstSeq', str(first), 'lastSeq', str(last))
   return bytes, tokens, deadline
 end
@@ -229,14 +229,16 @@ local function ofProvider(ids)
   return found
 end
 
--- The newest of all, after those that an earlier call has looked at. So many a call: others wait for as long.
+-- Batches that one call reads, newest first, after those that an earlier call has read. Other calls
+-- wait meanwhile.
 local LOOKED_AT = 1000
 
 local function walk(query, isEnough, look)
   local from, last = 0, query.last
   if last then
     local rank = call('ZREVRANK', P .. 'batches', last[1])
-    -- One that was pruned meanwhile has no place any more: those of its millisecond are told apart by their keys.
+    -- A batch that was pruned meanwhile has no rank: keys distinguish the batches of its
+    -- millisecond.
     from = rank and rank + 1 or call('ZCOUNT', P .. 'batches', '(' .. last[2], '+inf')
   end
   local keys = call('ZREVRANGE', P .. 'batches', from, from + LOOKED_AT - 1, 'WITHSCORES')

@@ -21,8 +21,8 @@ end
 
 local function num(key, field) return tonumber(call('HGET', key, field) or '0') end
 
--- Commands that only add to a set or take away from one wait for flush, which gives each as many members as Lua's stack
--- has room for. What waits is not seen by reads: who reads such a set afterwards flushes first.
+-- Commands that only add to a set or remove from one are collected for flush, which sends each with
+-- as many members as Lua's stack can hold. Reads do not see them: flush before reading such a set.
 local SOME = 1000
 local waiting, grown, counters, opened, counts = {}, {}, {}, {}, { open = {}, ready = {} }
 
@@ -78,7 +78,8 @@ local function level(priority)
   return string.format('1%017.0f', -priority)
 end
 
--- Where a lane has a request: sorted as text, this is the claim order. The figures that a claim needs are in it.
+-- A request's entry in its lane: the text order of entries is the claim order. It has the figures
+-- that a claim needs.
 local function entry(r)
   return level(r.priority) .. string.format('%018.0f%018.0f:%.17g:%.17g:%.17g:%.17g:%.17g:', r.rank, r.seq,
     r.bytes, r.tokens, r.notBefore, r.deadline or -1, r.created) .. r.id
@@ -93,13 +94,13 @@ local function parse(e)
     deadline = deadline >= 0 and deadline or nil, created = tonumber(created), id = id }
 end
 
--- The priority that stands in 18 characters of an entry; after it come rank and seq, in as many each.
+-- Decodes the priority, the first 18 characters of an entry; rank and seq follow, with 18 each.
 local function priorityOf(level)
   local figure = tonumber(string.sub(level, 2))
   return string.sub(level, 1, 1) == '0' and 9007199254740992 - figure or -figure
 end
 
--- What a lane keeps of a request.
+-- The fields of a request that its lane needs.
 local function standing(id)
   local f = call('HMGET', rkey(id), 'lane', 'priority', 'rank', 'seq', 'bytes', 'tokens', 'notBefore', 'deadlineAt',
     'createdAt', 'attempts', 'tenant', 'job')
@@ -108,7 +109,7 @@ local function standing(id)
     deadline = f[8] and tonumber(f[8]) or nil, created = tonumber(f[9]), attempts = tonumber(f[10]) }
 end
 
--- In the order of deadlines, and of arrival among equals.
+-- Member of the set of deadlines: equal deadlines are in order of arrival.
 local function untilMember(seq, id) return string.format('%018.0f', seq) .. id end
 
 local CHUNK = 100
@@ -120,7 +121,8 @@ local function count(name, seq, more)
   counts[name][chunk] = (counts[name][chunk] or 0) + more
 end
 
--- Chunks below this have a count of their ready requests: all, unless an earlier version began the store.
+-- Chunks below this have a count of their ready requests: all chunks, unless an earlier version
+-- created the store.
 local EVERY = 2 ^ 53
 local readied
 
@@ -133,7 +135,8 @@ local function countReady(seq, more)
   if chunkOf(seq) < readiedTo() then count('ready', seq, more) end
 end
 
--- Into its lane; what has to wait for its notBefore stands apart, in no claim's way, until a seal wakes it.
+-- Puts a request into its lane. One with a later notBefore goes into a set of its own, which no
+-- claim scans, until a seal wakes it.
 local function makeReady(r, now)
   countReady(r.seq, 1)
   if r.notBefore > now then gather('ZADD', P .. 'later:' .. r.lane, str(r.notBefore), r.id)
@@ -145,7 +148,8 @@ local function makeReady(r, now)
   end
 end
 
--- Each request is woken once a requeue. So many at once: others wait for as long. Answers whether there may be more.
+-- Requests that one call wakes, while other calls wait. Each is woken once per requeue. Returns
+-- whether there may be more.
 local WOKEN = 5000
 
 local function wake(lane, now)

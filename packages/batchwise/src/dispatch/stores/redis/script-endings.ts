@@ -7,8 +7,8 @@
 export const ENDINGS = `
 local function akey(chunk) return P .. 'at:' .. str(chunk) end
 
--- A store of an earlier version has requests that are not among the arrivals, or whose status has no mark, before they have
--- been indexed.
+-- Until it has been indexed, a store of an earlier version has requests that are missing in the
+-- arrivals, or whose status has no mark.
 local indexed, marked
 local function isIndexed()
   if indexed == nil then indexed = call('HEXISTS', P .. 'meta', 'indexed') == 1 end
@@ -36,7 +36,7 @@ local function arrive(r)
   if r.job ~= '' then grow(P .. 'ja:' .. r.job, str(chunkOf(r.seq)), 1) end
 end
 
--- The sums of a tenant, job and lane, without the group of a lane. The first count makes them known.
+-- The sums of a tenant, job and lane, without the lane's group. The first count creates them.
 local used = {}
 
 local function use(r, field, more)
@@ -66,8 +66,8 @@ local function useTokens(r, tokens)
   end
 end
 
--- An outcome under the next cursor, and a delivery for each sink. Payload and id are one text apart from the request's
--- hash, which stays so small that the server packs it.
+-- Writes an outcome under the next cursor, and a delivery for each sink. Payload and id are one
+-- text outside the request's hash, which stays small enough for the server's compact encoding.
 local function finish(r, ending, sinks, now)
   local cursor = nextOf('cursor')
   bump(ending.status, 1)

@@ -9,9 +9,10 @@
 export const EPOCH = `
 local EPOCH = P .. 'epoch'
 
--- How the data is laid out; who knows only earlier layouts is refused. 1, which is not noted: bodies in the requests'
--- hashes, outcomes as hashes, no arrivals. 2: no marks of statuses, tombstones without a time. 3: no counts of ready
--- requests. 4: what decides about batches and outages in their texts for people. 5: no payers.
+-- The layout of the data; processes that know only earlier layouts are refused. Earlier ones: 1
+-- (not stored): bodies in the requests' hashes, outcomes as hashes, no arrivals. 2: no marks of
+-- statuses, tombstones without a time. 3: no counts of ready requests. 4: values that decide about
+-- batches and outages stand in texts for people. 5: no payers.
 local LAYOUT = 6
 
 -- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
@@ -20,10 +21,11 @@ local function serverRun()
   return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 end
 
--- Most seconds between two looks at the user's rights and at the server's risks.
+-- Most seconds between two checks of the user's rights and of the server's risks.
 local LOOKS_EACH = 60
 
--- What decides whether data can be lost; each "" where it cannot be read. The last is when it was read.
+-- The settings that decide whether data can be lost; "" for one that cannot be read. Last: the time
+-- of reading.
 local function risks(at)
   local info = ''
   for _, section in ipairs({ 'memory', 'persistence', 'replication' }) do
@@ -70,7 +72,8 @@ local function hasWritten(method, input, answer)
   return true
 end
 
--- A command that is refused in the middle leaves half a call behind: what the user may not run is looked for first.
+-- Commands that the user may not run, checked first: a refusal in the middle would leave half a
+-- call.
 local function forbidden()
   local missing = {}
   for _, command in ipairs(NEEDED) do
@@ -79,7 +82,8 @@ local function forbidden()
   return #missing > 0 and table.concat(missing, ', ') or nil
 end
 
--- lookedAt: when this process was last answered with the risks, in seconds; nil where it was not, or has met a failure since.
+-- lookedAt: when this process last got the risks, in seconds; nil if never, or if a call has failed
+-- since.
 local function perform(method, input, id, run, writes, lookedAt)
   local seconds = tonumber(redis.pcall('TIME')[1])
   local looks = not lookedAt or not seconds or math.abs(seconds - lookedAt) >= LOOKS_EACH
@@ -91,7 +95,7 @@ local function perform(method, input, id, run, writes, lookedAt)
   if epoch.layout > LAYOUT then
     return redis.error_reply('LAYOUT The data has layout ' .. epoch.layout .. ', newer than this batchwise knows (' .. LAYOUT .. ')')
   end
-  -- What is lost as a whole is found out before a new epoch begins.
+  -- Detects the loss of all data before a new epoch begins.
   if id ~= '' and id ~= epoch.id then return { 'set back' } end
   local held = WRITING and epoch.layout < LAYOUT and heldByOlder(epoch, LAYOUT, seconds)
   if held then return redis.error_reply(held) end

@@ -13,8 +13,8 @@ local function matches(row, match, states)
   return not match.code or match.code == row[CODE]
 end
 
--- Chunk by chunk from 'chunk' to 'final': which of them the counts or marks under one of the keys name. Answers nil when
--- there is no more.
+-- Iterates over the chunks from 'chunk' to 'final' that have a count or mark under one of the keys.
+-- Returns nil at the end.
 local function counted(keys, chunk, final)
   local size = 0
   for _, key in ipairs(keys) do size = size + call('HLEN', key) end
@@ -76,7 +76,8 @@ local function arrivedIn(chunk, from, last)
   return found
 end
 
--- Calls 'visit' with each seq and id from 'from' to 'last', until it answers false. Answers where it stopped early.
+-- Calls 'visit' with each seq and id from 'from' to 'last', until it returns false. Returns where
+-- it stopped early.
 local function walk(from, last, chunks, visit)
   for steps = 1, STEPS do
     local chunk, passed = chunks()
@@ -137,8 +138,8 @@ function methods.find(query)
   return { 'ok', rows, stopped and stopped < last and str(stopped) or false }
 end
 
--- One step through the chunks of a store that an earlier version began: counts their ready requests. Answers 'ready'
--- until it has counted those of all.
+-- One step through the chunks of a store that an earlier version created: counts their ready
+-- requests. Returns 'ready' until all chunks are counted.
 local function readySome()
   local chunk, last = readiedTo(), chunkOf(num(P .. 'meta', 'seq'))
   if chunk == EVERY then return '0' end
@@ -156,7 +157,8 @@ local function readySome()
   return final == last and '0' or 'ready'
 end
 
--- One step through all keys, some of which are requests that an earlier version has stored. The last one has cursor 0.
+-- One step through all keys, some of which are requests that an earlier version stored. The last
+-- step returns cursor 0.
 function methods.index(input)
   if isIndexed() and isMarked() then return readySome() end
   local pattern = string.gsub(P .. 'r:', '[%*%?%[%]%^%-\\\\]', '\\\\%0') .. '*'

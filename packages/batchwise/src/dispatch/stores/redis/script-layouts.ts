@@ -2,10 +2,10 @@
 // before the first write of a new version, as a part of that call.
 
 export const LAYOUTS = `
--- Milliseconds. A lease that ends later was written with a wrong clock: the change does not wait for it.
+-- In ms. A wrong clock wrote a lease that ends later than this: the change does not wait for it.
 local LONGEST_LEASE = 3600000
 
--- Why data of an earlier layout cannot be changed yet; nil where it can.
+-- Why data of an earlier layout cannot be changed yet; nil if it can.
 local function heldByOlder(epoch, layout, seconds)
   local now, held, ends = (seconds or 0) * 1000, 0, 0
   for _, key in ipairs(call('ZRANGE', P .. 'live', 0, -1)) do

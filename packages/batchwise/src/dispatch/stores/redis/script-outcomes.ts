@@ -84,7 +84,8 @@ local function book(report)
   end
 end
 
--- Puts those of a sink whose time has come among its due ones: once an attempt. Answers whether there may be more.
+-- Moves deliveries of a sink that have become due to its due ones, once per attempt. Returns
+-- whether there may be more.
 local function hasMoreDue(sink, now)
   local cursors = call('ZRANGEBYSCORE', P .. 's:' .. sink, '-inf', str(now), 'LIMIT', 0, WOKEN)
   for _, cursor in ipairs(cursors) do

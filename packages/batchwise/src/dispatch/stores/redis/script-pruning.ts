@@ -13,7 +13,8 @@ local function buried(id)
   return text and string.match(text, '^[^\\31]*')
 end
 
--- A batch all of whose members are gone, once it has ended. The score is the last write that is known here.
+-- Adds an ended batch whose members have all been deleted to 'over'. The score is its last known
+-- write.
 local function noteIfOver(key)
   local b = call('HMGET', bkey(key), 'gone', 'requests', 'state', 'updatedAt')
   if b[1] and b[3] == 'done' and tonumber(b[1]) >= tonumber(b[2]) then call('ZADD', P .. 'over', b[4], key) end
@@ -86,7 +87,7 @@ local function removeIfOver(key, input)
   return true
 end
 
--- Those of an earlier version do not count who is gone; nothing reads them by the members that are left.
+-- Batches of an earlier version do not count deleted members, so the oldest are tried one by one.
 local OLDEST = 100
 
 local function removeBatches(input)
@@ -104,7 +105,8 @@ local function removeBatches(input)
   return count
 end
 
--- Old tombstones are found by a walk through all of them: its places follow those of the log, which are below 2 ^ 52.
+-- Old tombstones are found by a scan of all of them. Its cursors follow the log's, which are below
+-- 2 ^ 52.
 local FIRST_GRAVE, GRAVES, LOOKED_AT = 2 ^ 52, 65536, 5000
 
 local function forget(input)

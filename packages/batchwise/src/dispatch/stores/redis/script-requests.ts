@@ -72,7 +72,8 @@ end
 
 local SOON = 1000
 
--- Calls 'visit' with each entry of a lane in claim order that may go at 'now', until it answers false.
+-- Calls 'visit' with each entry of a lane that may go at 'now', in claim order, until it returns
+-- false.
 local function eachReady(lane, now, visit)
   local from = 0
   while true do

@@ -51,8 +51,8 @@ local function readOutcome(cursor, deliveries)
     deliveries and call('LRANGE', P .. 'g:' .. cursor, 0, -1) or false }
 end
 
--- Cursors above 'after' of a sorted set, and of the log, where those of earlier versions stand in such a set, before all
--- others.
+-- Cursors above 'after' in a sorted set. Below: the same for the log, where cursors of earlier
+-- versions are in a sorted set, before all others.
 local function above(key, after, limit)
   return call('ZRANGEBYSCORE', key, '(' .. str(after), '+inf', 'LIMIT', 0, str(limit))
 end

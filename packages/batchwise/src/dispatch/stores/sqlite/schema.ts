@@ -61,7 +61,7 @@ export const STEPS: readonly string[] = [
     error TEXT, PRIMARY KEY (cursor, sink, attempt)
   ) WITHOUT ROWID;
 
-  -- release_at: when the reservation stops counting; the largest safe number while that is not known.
+  -- release_at: when the reservation stops counting; the largest safe number if unknown.
   CREATE TABLE batchwise_batch (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, lane TEXT NOT NULL, account TEXT NOT NULL, ledger TEXT NOT NULL,
     state TEXT NOT NULL, requests INTEGER NOT NULL, bytes INTEGER NOT NULL, tokens INTEGER NOT NULL,
@@ -106,14 +106,15 @@ export const STEPS: readonly string[] = [
   CREATE INDEX batchwise_ready_deadline ON batchwise_ready (lane, deadline_at) WHERE deadline_at IS NOT NULL;
   CREATE INDEX batchwise_ready_later ON batchwise_ready (lane, not_before) WHERE later = 1;
 
-  -- is_due: a take has seen that its time has come. Those that wait for theirs are in no take's way.
+  -- is_due: a take has marked the delivery as due. A take never scans deliveries that still wait.
   ALTER TABLE batchwise_delivery ADD COLUMN is_due INTEGER NOT NULL DEFAULT 0;
   DROP INDEX batchwise_delivery_waiting;
   CREATE INDEX batchwise_delivery_now ON batchwise_delivery (sink, cursor) WHERE state = 'waiting' AND is_due = 1;
   CREATE INDEX batchwise_delivery_later ON batchwise_delivery (sink, next_at) WHERE state = 'waiting' AND is_due = 0;
   `,
   `
-  -- The attempts of the few that have any, so that an ending need not look for the row of its request.
+  -- The attempts of the few requests that have any, so that an ending need not read the request's
+  -- row.
   CREATE INDEX batchwise_request_tried ON batchwise_request (seq, attempts) WHERE attempts > 0;
   `,
   `
@@ -121,7 +122,7 @@ export const STEPS: readonly string[] = [
   CREATE INDEX batchwise_delivery_dead ON batchwise_delivery (sink, cursor) WHERE state = 'dead';
   `,
   `
-  -- Shares that say nothing any more are forgotten by each seal, and levels where nothing was enqueued are not kept.
+  -- Each seal deletes shares that have no effect; levels of lanes without requests are not kept.
   CREATE INDEX batchwise_share_finished ON batchwise_share (lane, priority, finished);
   DELETE FROM batchwise_level WHERE NOT EXISTS (
     SELECT 1 FROM batchwise_share s WHERE s.lane = batchwise_level.lane AND s.priority = batchwise_level.priority
@@ -139,11 +140,11 @@ export const STEPS: readonly string[] = [
   ) WHERE state <> 'done';
   `,
   `
-  -- A request of which only id and digest are left has its digest here, and neither body nor outcome.
+  -- The digest of a pruned request, of which only id and digest are left; NULL for any other.
   ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
-  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
+  -- The batch in which it ended; NULL if it was waiting, or ended before this column existed.
   ALTER TABLE batchwise_outcome ADD COLUMN batch INTEGER;
-  -- Members that no outcome and no history names any more.
+  -- Number of members that no outcome and no history refers to.
   ALTER TABLE batchwise_batch ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
   UPDATE batchwise_batch SET gone = requests - remaining;
   UPDATE batchwise_batch SET gone = gone - h.members
@@ -151,7 +152,8 @@ export const STEPS: readonly string[] = [
   CREATE INDEX batchwise_batch_over ON batchwise_batch (updated_at) WHERE state = 'done' AND gone >= requests;
   `,
   `
-  -- '' for none. An ending finds in the first index whom to count for, without the row of its request.
+  -- '' for none. An ending finds tenant and job in the first index, without reading the request's
+  -- row.
   ALTER TABLE batchwise_request ADD COLUMN job TEXT NOT NULL DEFAULT '';
   CREATE INDEX batchwise_request_owner ON batchwise_request (seq, tenant, job) WHERE tenant <> '' OR job <> '';
   CREATE INDEX batchwise_request_job ON batchwise_request (job, seq) WHERE job <> '';
@@ -190,8 +192,9 @@ export const STEPS: readonly string[] = [
   CREATE INDEX batchwise_request_pruned ON batchwise_request (created_at) WHERE pruned IS NOT NULL;
   `,
   `
-  -- What decides about a batch has columns of its own, in place of last_error. file_id holds ids alone: a process of an
-  -- earlier version, which writes other texts there too, finds no provider_file_id any more, and sends nothing.
+  -- Values that decide about a batch get their own columns, instead of last_error. file_id holds
+  -- only ids: a process of an earlier version, which also writes other texts there, finds no
+  -- provider_file_id and sends nothing.
   ALTER TABLE batchwise_batch RENAME COLUMN provider_file_id TO file_id;
   ALTER TABLE batchwise_batch ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE batchwise_batch ADD COLUMN lost_looks INTEGER NOT NULL DEFAULT 0;
@@ -245,7 +248,8 @@ export const STEPS: readonly string[] = [
   ALTER TABLE batchwise_body ADD COLUMN turns TEXT;
   `,
   `
-  -- What payers may spend. most: the limit; the largest safe number for none. Without payers nothing is written here.
+  -- Payers and their spending. most: the limit; the largest safe number for none. Empty without
+  -- payers.
   CREATE TABLE batchwise_payer (
     name TEXT PRIMARY KEY, most INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0, reserved INTEGER NOT NULL DEFAULT 0
   ) WITHOUT ROWID;

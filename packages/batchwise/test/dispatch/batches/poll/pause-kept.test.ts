@@ -1,6 +1,6 @@
-// What a poll proves of an account ends the pause that it disproves, and no other: neither one that
-// another process writes meanwhile, nor one for a refused key. Of two new pauses at once the refused
-// key's reason stays, and the later end; events and reports name only pauses that were written.
+// A poll ends only the pause that it disproves: not one that another process writes meanwhile, and
+// not one for a refused key. If two new pauses are written at once, the refused key's reason stays,
+// with the later end; events and reports name only pauses that were written.
 
 import { expect, test } from "vitest";
 import { outageText } from "../../../../src/dispatch/accounts/outage.ts";
