@@ -119,7 +119,7 @@ async function simulated(fixedMs: number, itemMs: number, slots: number, load: n
 }
 
 interface Remote {
-  /** Runs a batch of so many items. */
+  /** Runs a batch of `size` items. */
   readonly call: (size: number) => Promise<unknown>;
   readonly slots: number;
   readonly perSecond: number;
@@ -219,7 +219,9 @@ async function timeOf(call: () => Promise<unknown>): Promise<number> {
   return least;
 }
 
-/** Texts of 8 tokens, for which the fixed part of a run is largest beside an item's. */
+/**
+ * Runs texts of 8 tokens, where the fixed part of a run is largest compared with an item's part.
+ */
 async function onEncoder(): Promise<void> {
   const slots = 2;
   const folder = await mkdtemp(join(tmpdir(), "pacing-"));
@@ -234,7 +236,7 @@ async function onEncoder(): Promise<void> {
   const small = (FIXED_PART * fixedMs) / itemMs;
   const line = `${fixedMs.toFixed(2)} + ${itemMs.toFixed(3)} n`;
   process.stdout.write(`encoder: ${line}, paced below ${small.toFixed(1)} items\n`);
-  // Below 1 item no batch is paced, and the two would be the same.
+  // Skipped below 1 item: no batch would be paced, so both runs would be equal.
   for (const load of small > 1 ? [0.1, 0.3] : []) {
     const perSecond = (load * capacity(fixedMs, itemMs, slots)) / slots;
     await compare(`encoder, ${line}, load ${load}`, { call, slots, perSecond, small }, 5);

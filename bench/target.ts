@@ -1,11 +1,10 @@
 /**
  * The rule of `targetLatencyMs` in virtual time: goodput and p99 in 80 cells of service, arrivals
  * and load, against static settings, other rules and bounds. Prints the claims and writes
- * docs/benchmarks-target.md. It takes some minutes; the figures, unlike those of other benchmarks,
- * do not depend on the machine.
+ * docs/benchmarks-target.md. It takes some minutes. Unlike in other benchmarks, the figures do not
+ * depend on the machine.
  *
- *   npm run bench:target
- *   node bench/target.ts --print      prints the whole page and writes nothing
+ *   npm run bench:target node bench/target.ts --print prints the whole page and writes nothing
  *
  * It measures the built package: run `npm run build` first.
  */

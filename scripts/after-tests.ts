@@ -1,6 +1,6 @@
-// What shared test support ends after each test, or removes after each test file. vitest runs a
-// hook at the top level of a shared module only for the first file of a process that imports it;
-// what is registered here runs for every file. run-after-tests.ts, a setup file, runs it.
+// Registers cleanup for shared test support, after each test or after each file. vitest runs a hook
+// at the top level of a shared module only for the first file of a process that imports it. Cleanup
+// registered here runs for every file: run-after-tests.ts, a setup file, runs it.
 
 type Cleanup = () => unknown;
 
@@ -8,12 +8,12 @@ const ofTest: Cleanup[] = [];
 const ofFile: Cleanup[] = [];
 let hasRunner = false;
 
-/** Runs `cleanup` after each test of each file, for as long as the process lives. */
+/** Runs `cleanup` after each test of each file, until the process ends. */
 export function afterEachTest(cleanup: Cleanup): void {
   add(ofTest, cleanup);
 }
 
-/** Runs `cleanup` after the last test of each file, for as long as the process lives. */
+/** Runs `cleanup` after the last test of each file, until the process ends. */
 export function afterEachFile(cleanup: Cleanup): void {
   add(ofFile, cleanup);
 }
@@ -36,7 +36,10 @@ export async function endFile(): Promise<void> {
   await runAll(ofFile);
 }
 
-/** The latest registered first, as vitest runs its hooks. All run, also if one fails. */
+/**
+ * Runs the cleanups in reverse order of registration, as vitest does. A failing one does not stop
+ * the others.
+ */
 async function runAll(cleanups: readonly Cleanup[]): Promise<void> {
   const errors: unknown[] = [];
   for (const cleanup of cleanups.toReversed()) {

@@ -4,7 +4,7 @@
 import { folders } from "./folders.ts";
 import type { Step } from "./steps.ts";
 
-/** The steps that install all folders, and that build, where they run along with the checks. */
+/** The steps that install all folders, and the build steps, if they run along with the checks. */
 interface Needs {
   readonly installed: readonly string[];
   readonly built: readonly string[];

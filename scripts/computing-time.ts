@@ -1,5 +1,5 @@
 // A setup file of vitest: fails a test during which its process computed for more than two minutes.
-// The timeout of a test cannot tell, where other processes go first: it counts their time, too.
+// The timeout of a test cannot show that, because it counts the time of other processes, too.
 
 import { afterEach } from "vitest";
 

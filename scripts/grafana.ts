@@ -1,5 +1,5 @@
 // Writes the Grafana dashboard and the Prometheus alert rules of packages/batchwise/grafana. Run it
-// after a change of a series, or of what is in scripts/grafana; a test compares.
+// after a change of a series, or of scripts/grafana; a test compares.
 
 import { writeFileSync } from "node:fs";
 import { grafanaFiles } from "./grafana/files.ts";

@@ -30,8 +30,8 @@ export function runBeside(command: string): Promise<boolean> {
 }
 
 /**
- * Resolves with the command's success (exit code 0) and its output. `niceness`: how far the command
- * and what it starts stand back behind other processes, 0 to 19.
+ * Resolves with the command's success (exit code 0) and its output. `niceness`: priority of the
+ * command and its children below other processes, 0 to 19.
  */
 export function runQuietly(
   command: string,
@@ -56,7 +56,7 @@ export function runQuietly(
 interface StepResult {
   readonly name: string;
   readonly passed: boolean;
-  /** For the summary. */
+  /** Its line in the summary. */
   readonly line: string;
 }
 

@@ -1,5 +1,5 @@
-// The test files, as patterns, and those that run differently from the others: vitest.config.ts
-// reads this. A test checks that each pattern matches a file.
+// Patterns of the test files, and of test files that run differently from the others:
+// vitest.config.ts reads this. A test checks that each pattern matches a file.
 
 export const unit: string[] = ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
 export const integration: string[] = [

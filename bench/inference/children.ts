@@ -15,7 +15,7 @@ export function owned<Child extends ChildProcess>(child: Child): Child {
   return child;
 }
 
-/** Resolves when it has ended; `end` asks it to. */
+/** Calls `end`, which ends the child; resolves when it has ended. */
 export async function ended(child: ChildProcess, end: () => void): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, "exit");

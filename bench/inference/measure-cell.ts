@@ -3,7 +3,7 @@
  * grid, with FastAPI if it is installed, and with the model alone. The defaults learn once, in a
  * warm-up that is long enough. Each setting of the grid is tried once, the best three twice. A
  * service gets faster for half a minute, while its code is compiled, so for a fast model all of our
- * services are under load before the rounds for as long as the grid's. Ends all its processes.
+ * services get the same load before the rounds as those of the grid. Ends all its processes.
  */
 
 import { BoundMeter } from "./bound.ts";

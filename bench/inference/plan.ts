@@ -31,7 +31,7 @@ interface Times {
   readonly warmUpMs: number;
   readonly shortWarmUpMs: number;
   /**
-   * True: all of our services are under load before the rounds for as long as the grid, because
+   * True if all of our services get the same load before the rounds as the grid's, because
    * compiling affects a fast model's figures.
    */
   readonly warmsEvenly: boolean;
@@ -152,7 +152,7 @@ const CLIENTS_MS = 450;
 const PYTHON = { tried: 4, measured: 2 };
 export const ABLATION_STEPS = 7;
 
-/** Of the model alone: trials per cut, and number of cuts in the rounds. */
+/** For the model alone: trials per cut, and number of cuts in the rounds. */
 export const LOOKS = 2;
 export const FINALISTS = 2;
 /** Texts, and tokens of each, of the calls that measure the fixed cost of a call. */

@@ -1,5 +1,5 @@
 /**
- * FastAPI with onnxruntime, without batching: what a user would write by hand. Runs in a virtual
+ * FastAPI with onnxruntime, without batching, as a user would write it by hand. Runs in a virtual
  * environment under .cache, which is created if it is missing. Without Python, or if pip cannot
  * install a package, this peer is left out.
  */

@@ -27,7 +27,10 @@ function post(socket: Socket, row: Row): void {
   socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
 }
 
-/** Counts answers during the measurement, and the times of those that were also sent then. */
+/**
+ * Counts answers during the measurement, and records the latency of each that was also sent during
+ * it.
+ */
 function record(sentAt: number, now: number): void {
   if (now < from || now > until) return;
   answered += 1;

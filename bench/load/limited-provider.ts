@@ -1,10 +1,10 @@
 /**
  * A provider with rate limits: it accepts a number of calls and of tokens per second and answers
- * 429 with Retry-After to any more. Poisson arrivals. Simulated on the virtual clock, so a minute
+ * 429 with Retry-After above that. Poisson arrivals. Simulated on the virtual clock, so a minute
  * takes about a second and the same seed gives the same figures on every machine.
  *
- *   node bench/load/limited-provider.ts                    every contender, one line of JSON each
- *   node bench/load/limited-provider.ts '{"perSecond":90}' with other settings
+ *   node bench/load/limited-provider.ts every contender, one line of JSON each node
+ *   bench/load/limited-provider.ts '{"perSecond":90}' with other settings
  */
 import { type BatchContext, type Batcher, type BatchOptions, createBatcher, rateLimiter } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -219,8 +219,8 @@ interface Arrivals {
 }
 
 /**
- * Submits at the times of a schedule, to the batchers in turn, and waits until nothing happens any
- * more.
+ * Submits at the times of a schedule, to the batchers in turn, and waits until all calls have
+ * ended.
  */
 async function arrive(
   clock: VirtualClock,

@@ -31,7 +31,7 @@ function contenderNames(): readonly string[] {
   return Object.keys(contenders);
 }
 
-/** `name`, or `name@5` for the same contender with a window of 5 ms, whatever the load sets. */
+/** `name`, or `name@5` for the same contender with a window of 5 ms instead of the load's. */
 export async function findContender(text: string): Promise<LoaderFactory> {
   const [name = "", window] = text.split("@");
   const find = contenders[name];

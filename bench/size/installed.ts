@@ -12,8 +12,8 @@ export interface Installed {
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
- * Packages are those of the lock that npm writes into node_modules. Hidden folders, such as caches,
- * do not count, and a file with two names counts once. All are NaN where npm wrote no lock.
+ * Counts the packages in the lock that npm writes into node_modules. Hidden folders, such as
+ * caches, do not count, and a file with two names counts once. All are NaN if npm wrote no lock.
  */
 export function measureInstalled(folder = root): Installed {
   const lock = `${folder}/node_modules/.package-lock.json`;

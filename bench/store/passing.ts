@@ -29,7 +29,7 @@ export function passing(file: string, count: number): Promise<Measurement> {
   return passingIn(sqliteStore({ path: file }), count);
 }
 
-/** The same in any store, which is closed afterwards. Uses batches of 50,000 if so many wait. */
+/** The same in any store, which is closed afterwards. Uses batches of up to 50,000. */
 export function passingIn(store: Store, count: number): Promise<Measurement> {
   return withProvider(store, async (options) => {
     const dispatcher = createDispatcher({ ...options, thresholds: { maxAgeMs: 1_000 } });

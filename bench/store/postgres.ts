@@ -1,6 +1,6 @@
 /**
- * The measures of Postgres: those of any store, on a separate server; the plain Postgres work for
- * comparison, by the same client; and a fleet on one database.
+ * The measures of Postgres: the measures of any store, on a separate server; the plain Postgres
+ * work for comparison, by the same client; and a fleet on one database.
  */
 import type { NewRequest, Store } from "batchwise/dispatch";
 import { postgresStore } from "batchwise/dispatch/postgres";

@@ -1,6 +1,6 @@
 /**
- * The measures of Redis: those of any store, on a separate server that flushes its append-only file
- * before it answers; and the plain Redis work for comparison, by the same client.
+ * The measures of Redis: the measures of any store, on a separate server that flushes its
+ * append-only file before it answers; and the plain Redis work for comparison, by the same client.
  */
 import type { Store } from "batchwise/dispatch";
 import { redisStore } from "batchwise/dispatch/redis";

@@ -1,6 +1,6 @@
 /**
- * The measures of SQLite: those of any store, on a database in a temporary folder; the plain SQLite
- * work for comparison; and measures of this store only.
+ * The measures of SQLite: the measures of any store, on a database in a temporary folder; the plain
+ * SQLite work for comparison; and measures of this store only.
  */
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -7,7 +7,10 @@ import { concurrencyOf, titleOf } from "./names.ts";
 const core = ["hand-written", "dataloader", "batchwise-plain", "batchwise-featured", "batchwise-many"];
 const others = ["batchwise-parallel", "promise-batcher", "cargo-queue", "batshit", "pacer", "pacer@1"];
 
-/** Others differ by far more than from round to round, and some need ten times as long. */
+/**
+ * The other contenders differ by far more than the noise between rounds, and some take ten times as
+ * long.
+ */
 const OTHERS_ROUNDS = 3;
 /** Bytes differ little from round to round. */
 const BYTES_ROUNDS = 2;
@@ -46,9 +49,7 @@ function timeClaims({ at32, at100 }: Measured, quick: boolean): Claim[] {
   ];
 }
 
-/**
- * Pacer fills even the large young generation of the bytes run, so its growth cannot be measured.
- */
+/** False for Pacer: it fills the young generation, so a collection hides its growth. */
 function keepsYoung(contender: string): boolean {
   return !contender.startsWith("pacer");
 }

@@ -23,7 +23,7 @@ export interface Cell {
   readonly bound: number;
   /** Mean time to a refusal over the target; 0 if nothing was refused. */
   readonly refusedAfter: number;
-  /** The setting with the highest goodput among those that keep the target. */
+  /** The setting with the highest goodput among all that meet the target. */
   readonly best: Setting | null;
   readonly bestGoodput: number;
   readonly known: number;

@@ -1,4 +1,4 @@
-/** What the latency target has to reach, and what was measured. */
+/** The claims about the latency target: its limits and the measured values. */
 import type { Claim } from "../report/section.ts";
 import type { Cell } from "./cells.ts";
 import type { Row } from "./conditions.ts";

@@ -13,7 +13,7 @@ interface Change {
   readonly factor: number;
 }
 
-/** What a run is asked to do. */
+/** The parameters of a run. */
 export interface Wanted {
   readonly service: TargetService;
   readonly arrivals: Arrivals;

@@ -59,7 +59,7 @@ function latencyWith({ runMs, cap, perMs }: Single, least: number): number {
   return area / lengthMs / perMs;
 }
 
-/** Probabilities of so many arrivals, without a tail that is below one in a billion. */
+/** Probabilities of 0, 1, 2, ... arrivals, without the tail below one in a billion. */
 function poisson(mean: number): number[] {
   const probabilities: number[] = [];
   let one = Math.exp(-mean);

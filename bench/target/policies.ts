@@ -69,8 +69,8 @@ export function timeoutsAlone({ service: { targetMs } }: Load): Policy {
 
 /**
  * Clipper's batch size (NSDI 2017, section 4.3.1): one more while batches take less than the
- * target, 10 % less when one takes longer. With the timeouts above, since the size alone refuses
- * nobody.
+ * target, 10 % less when one takes longer. With the timeouts above, because the size rule refuses
+ * no item.
  */
 export function aimd(load: Load): Policy {
   const { targetMs } = load.service;

@@ -1,6 +1,6 @@
 /**
- * The services, targets and loads of the latency target's benchmark. The first six are those that
- * its rule was tuned on; the last two were chosen afterwards, for their different shapes.
+ * The services, targets and loads of the latency target's benchmark. The rule was tuned on the
+ * first six; the last two were chosen afterwards, for their different shapes.
  */
 import { plainRunMs, type ServiceShape } from "../../packages/batchwise/src/simulate/service.ts";
 

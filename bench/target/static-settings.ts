@@ -67,7 +67,7 @@ class Waiting {
     return this.#arrivals[this.next] ?? Infinity;
   }
 
-  /** The arrival with which so many wait. */
+  /** The time of the arrival with which `size` items wait. */
   filledAt(size: number): number {
     return this.#arrivals[this.next + size - this.size - 1] ?? Infinity;
   }

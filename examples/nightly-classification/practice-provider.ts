@@ -1,6 +1,5 @@
 // A practice provider: batchwise's strict fake in its own process, so that its batches outlive an
-// example that is stopped or killed, like those of a real provider. Prints its address; ends after
-// a day.
+// example that is stopped or killed, as at a real provider. Prints its address; ends after a day.
 
 import { fakeProvider } from "batchwise/dispatch/testing";
 

@@ -1,5 +1,5 @@
-// A thread of synchronous code, without promises and callbacks, whose calls are batched with those
-// of other threads.
+// A thread of synchronous code, without promises and callbacks, whose calls share batches with
+// other threads' calls.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { connectBatcher } from "batchwise/threads";

@@ -1,6 +1,5 @@
 // Bundles the compiled declarations of the library: one `.d.cts` per entry, and a few that entries
-// share. The `.d.ts` beside it exports the same declarations, so a type is the same whichever build
-// a program loads.
+// share. The `.d.ts` beside it exports the same declarations, so a type is the same in both builds.
 
 import { writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -17,8 +16,7 @@ const groups = [
 ].map((group) => ({ ...group, minShareCount: 2 }));
 
 /**
- * Names that TypeScript has only in the library esnext.disposable, which a project has only if it
- * asks for it.
+ * Names that TypeScript has only in the library esnext.disposable, which a project has to enable.
  */
 const disposable = /\bSymbol\.(dispose|asyncDispose)\b|\b(Async)?Disposable\b/;
 

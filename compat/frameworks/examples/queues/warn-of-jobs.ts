@@ -1,5 +1,5 @@
 // A queue's worker holds a fixed number of jobs, and a batch contains only held jobs. So the
-// worker's concurrency limits the batch, whatever the batcher allows.
+// worker's concurrency limits the batch, even if the batcher allows more.
 
 import type { Batcher } from "batchwise";
 

@@ -1,5 +1,5 @@
-// Measures what padding does to what the model reads: node examples/text-lines/measure-padding.ts
-// [lines]. 240 lines take a few minutes on two cores.
+// Measures the effect of padding on the text that the model reads: node
+// examples/text-lines/measure-padding.ts [lines]. 240 lines take a few minutes on two cores.
 
 import type { Tensor } from "batchwise/tensor";
 import { type DrawnLine, drawLines } from "./drawn-lines.ts";

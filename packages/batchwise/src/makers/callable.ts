@@ -12,7 +12,7 @@ const prototypes: WeakMap<object, object> = new WeakMap();
 
 /**
  * Adds every public member of a batcher to the function of this name in `calls`. A function made as
- * `{ [name]: … }` has its name; one whose name is set later takes 300 bytes more.
+ * `{ [name]: … }` has its name; setting a name later costs 300 bytes.
  */
 export function callable<Core extends object, Call extends object>(
   core: Core,

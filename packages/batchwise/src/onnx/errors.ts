@@ -33,7 +33,7 @@ function isNotFound(cause: unknown): boolean {
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
 
-/** For an `onnxruntime-node` that is not installed, or lacks a part that is needed. */
+/** The error for an `onnxruntime-node` that is not installed, or lacks a needed part. */
 export function runtimeLoadError(cause: unknown): BatchwiseError {
   const isMissing = isNotFound(cause);
   const message = isMissing
@@ -42,7 +42,7 @@ export function runtimeLoadError(cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", message, cause);
 }
 
-/** For a `@huggingface/tokenizers` that is not installed, or lacks a part that is needed. */
+/** The error for a `@huggingface/tokenizers` that is not installed, or lacks a needed part. */
 export function tokenizersLoadError(cause: unknown): BatchwiseError {
   const isMissing = isNotFound(cause);
   const message = isMissing

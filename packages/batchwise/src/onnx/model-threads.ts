@@ -1,6 +1,6 @@
 // Threads with one session of a model each, on the pool of `threadHandler`.
 //
-// Guarantees: buffers of inputs and answers are transferred, not copied, where a tensor fills its
+// Guarantees: buffers of inputs and answers are transferred, not copied, if a tensor fills its
 // buffer. No thread is terminated, because ending it inside a native run aborts the process.
 
 import type { WorkerOptions } from "node:worker_threads";
@@ -106,8 +106,8 @@ export class ModelThreads<Call, Answer> {
   }
 
   /**
-   * Waits for a free thread and runs the batch there as one item. Of the context only the signal is
-   * used.
+   * Waits for a free thread and runs the batch there as one item. Uses the context's id, cost and
+   * signal.
    */
   async run(call: Call, context?: BatchContext): Promise<Answer> {
     const pool = await this.#opened();

@@ -1,5 +1,5 @@
 // A client of Redis that the user owns, ioredis or node-redis, for the rate limiter and for the
-// dispatcher's store: what it must have, scripts by their hash, and how a client leaves a server
+// dispatcher's store: checks its methods, runs scripts by their hash, and makes it leave a server
 // that has become the wrong one. Repeats no call.
 
 import { isError } from "../core/contract/errors.ts";
@@ -51,9 +51,8 @@ export interface Script {
 const REPLICA = /^(?:READONLY|MASTERDOWN)\b/;
 
 /**
- * Errors of a node of a cluster that no longer has the keys, where the client has not found the
- * node that has them. ioredis' `Cluster` itself waits for nodes that are down or are exchanging
- * keys.
+ * Errors of a cluster node that no longer has the keys, if the client has not found the node that
+ * has them. ioredis' `Cluster` itself waits for nodes that are down or are exchanging keys.
  */
 const MOVED = /^(?:Too many Cluster redirections\. Last error: (?:\w+: )?)?MOVED\b/;
 

@@ -8,10 +8,10 @@ import type { SimulationBound } from "./report.ts";
 const LARGEST = 100_000;
 
 interface BoundOf {
-  /** Mean run time of a batch of so many items. */
+  /** Mean run time of a batch of `size` items, in ms. */
   readonly runMs: (size: number) => number;
   readonly slots: number;
-  /** Infinity where there is none. */
+  /** In ms; Infinity for none. */
   readonly targetMs: number;
   /** Cap on a batch where there is no target. */
   readonly maxBatchSize: number;

@@ -1,6 +1,5 @@
-// Runs the engine itself in virtual time: what a batcher with these options would do with these
-// arrivals and this handler. Nothing of the engine is modelled; only arrivals, time and the handler
-// are.
+// Runs the engine itself in virtual time, with given options, arrivals and handler. Only arrivals,
+// time and the handler are modelled.
 
 import { countOf } from "../core/contract/errors.ts";
 import type { Batcher } from "../core/contract/types.ts";
@@ -14,12 +13,12 @@ import { exponential, type Random, randomOf } from "./random.ts";
 import { FineHistogram, type SimulationReport } from "./report.ts";
 import { drawRun, plainRunMs } from "./service.ts";
 
-/** A refused caller hears of it so many promise jobs after the engine has refused. */
+/** Promise jobs between a refusal by the engine and its arrival at the caller. */
 const JOBS = 4;
 /** A closed-loop caller who is answered or refused in no time thinks at least this long. */
 const LEAST_THINK_MS = 1;
 
-/** In so many rounds of promise jobs without a timer all that can settle has settled. */
+/** Rounds of promise jobs without a timer after which everything that can settle has settled. */
 const IDLE_ROUNDS = 100;
 const STUCK =
   "Expected `limiter` to have the clock of the simulation: give `options` as a function of it, and pass it to " +
@@ -136,7 +135,7 @@ class Simulation {
     }
   }
 
-  /** Lets callers hear of their answers, and what they submit then begin. */
+  /** Runs the promise jobs that deliver answers to callers and start their next submits. */
   async #settle(): Promise<void> {
     const clock = this.#clock;
     do {

@@ -3,12 +3,12 @@
 
 import { BatchwiseError, countOf, describe, namelessError, resultLength } from "../core/contract/errors.ts";
 
-/** For a handler that returns a value without rounds. */
+/** The error of a handler that returns a value without rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {
   return batchResult(`Expected the handler to return an async iterable of rounds, got ${describe(returned)}.`);
 }
 
-/** For a handler whose iterator returns a value that is not an iterator result. */
+/** The error of a handler whose iterator returns a value that is not an iterator result. */
 export function noStepError(step: unknown): BatchwiseError {
   return batchResult(`Expected the handler's iterator to give objects with done and value, got ${describe(step)}.`);
 }
@@ -27,14 +27,14 @@ export function roundError(round: unknown, expected: number, isList: boolean): B
   return batchResult(isList ? message + hint : message);
 }
 
-/** For a hole in a round of the right length. An explicit `undefined` is a chunk. */
+/** The error of a hole in a round of the right length. An explicit `undefined` is a chunk. */
 export function holeError(index: number, length: number): BatchwiseError {
   return batchResult(
     `Expected the handler to yield ${countOf(length, "place")}, one per item, got none at index ${index}.`,
   );
 }
 
-/** For a caller who did not read while others waited. */
+/** The error of a caller that did not read while others waited. */
 export function stalledError(maxStallMs: number, maxBufferedChunks: number): BatchwiseError {
   const message = `The stream was not read while others waited ${maxStallMs} ms for it (maxStallMs): more than ${maxBufferedChunks} chunks were unread (maxBufferedChunks).`;
   return namelessError(new BatchwiseError({ code: "STREAM_STALLED", message, retryable: true }));

@@ -1,6 +1,6 @@
-// The options of a stream function: a batcher's options, without those that need an answer which
-// can be computed twice or shared, and with `maxBufferedChunks` and `maxStallMs`. Validates those
-// two; the engine validates the rest.
+// The options of a stream function: a batcher's options, except options for answers that are
+// computed twice or shared, plus `maxBufferedChunks` and `maxStallMs`. Validates those two; the
+// engine validates the rest.
 
 import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import {

@@ -46,9 +46,9 @@ export interface BatchInput {
   /** True if more than one call has rows in it. */
   readonly isShared: boolean;
   /**
-   * Calls whose memory has gone since the submit, that the handler does not take, or to which the
-   * others cannot be padded; with their errors. Their rows are filled with zeros, so that all other
-   * rows keep their places.
+   * Calls whose memory was transferred since the submit, that the handler does not accept, or to
+   * which the others cannot be padded; with their errors. Their rows are filled with zeros, so that
+   * all other rows keep their places.
    */
   readonly broken: ReadonlyMap<TensorCall, unknown>;
 }

@@ -65,7 +65,7 @@ type Constructor = new (length: number) => NumberArray;
 /** A new array of the type of `data`, with `length` elements: zeros, or `fill` if it is given. */
 export function allocate(data: Data, length: number, fill?: Fill): Data {
   if (Array.isArray(data)) return new Array<string>(length).fill(fill === undefined ? "" : String(fill));
-  // By the tag, not the constructor: a Buffer would come out of a shared pool.
+  // By the tag, not the constructor: Node allocates a Buffer from a shared pool.
   const make = (globalThis as unknown as Readonly<Record<string, Constructor>>)[tagOf(data)] as Constructor;
   const array = new make(length);
   if (fill !== undefined && !Object.is(fill, 0) && fill !== 0n) array.fill(fill as never);

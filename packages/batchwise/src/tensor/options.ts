@@ -22,13 +22,13 @@ export type CopyOutputs = "shared" | "always" | "never";
 type Multiples = number | readonly number[];
 
 /**
- * The options of `batchTensors`. For a user's function of an item (`cost`, `key`, `dedupe`,
- * `fairBy`, …) the item is one row: a record of tensors whose first dimension is 1.
+ * The options of `batchTensors`. The user's functions of an item (`cost`, `key`, `dedupe`,
+ * `fairBy`, …) get one row: a record of tensors whose first dimension is 1.
  */
 export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs, Result> {
   /**
    * The pad value of each feature, for rows shorter than the longest of their batch. Default 0, or
-   * "" for strings. For a float16 feature a number, also if its bits are in a `Uint16Array`.
+   * "" for strings. For a float16 feature a number, even if its bits are in a `Uint16Array`.
    */
   readonly padTokens?: Readonly<Record<string, PadToken>> | undefined;
   /** The side on which rows are padded, in every dimension. Default `"right"`. */

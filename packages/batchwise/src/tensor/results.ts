@@ -41,8 +41,8 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
 }
 
 /**
- * Copies the results of a batch's rows to new memory, once for consecutive rows of one call. For a
- * handler that reuses the memory of its answer.
+ * Copies the results of a batch's rows to new memory, once for consecutive rows of one call. Needed
+ * if the handler reuses the memory of its answer.
  */
 export function copyResults(output: BatchOutput, rows: readonly TensorRow[]): RowResult[] {
   const results: RowResult[] = [];

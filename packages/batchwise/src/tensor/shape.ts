@@ -55,8 +55,8 @@ export function isTensor(value: unknown): boolean {
 }
 
 /**
- * Reads each member of a tensor once. Throws INVALID_OPTION, which says what was expected and what
- * came.
+ * Reads each member of a tensor once. Throws INVALID_OPTION, which names the expected and the
+ * actual value.
  */
 export function checkTensor(name: string, value: unknown): Checked {
   if (typeof value !== "object" || value === null) throw wrong(name, "a tensor { type, data, dims }", describe(value));

@@ -68,7 +68,7 @@ export type ResultOf<Given> = Given extends TensorLike
   ? Plain<Given>
   : { [Name in keyof Given]: Given[Name] extends TensorLike ? Plain<Given[Name]> : Given[Name] };
 
-/** The value of padded places. For float16 a number, whichever array holds the elements. */
+/** The value of padded places. For float16 a number, in either kind of array. */
 export type PadToken = number | bigint | boolean | string;
 
 /** The side on which short rows are padded. */

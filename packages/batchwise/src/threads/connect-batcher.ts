@@ -250,7 +250,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     }
   }
 
-  /** The answer to a cancelled request has no waiter any more. */
+  /** A cancelled request has no waiter; its answer is dropped. */
   #take(answer: Answer): void {
     this.#waiters.get(answer.id)?.settle(answer);
   }

@@ -42,8 +42,8 @@ interface Progress {
 }
 
 /**
- * Never throws, whatever the reason is. Encodes each error once, and drops a cause or part that
- * leads back to it.
+ * Never throws, for any reason. Encodes each error once, and drops a cause or part that leads back
+ * to it.
  */
 export function encodeReason(reason: unknown): EncodedReason {
   const progress: Progress = { errors: new Map(), count: 0 };

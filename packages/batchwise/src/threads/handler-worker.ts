@@ -1,7 +1,7 @@
 // Runs in a thread of `threadHandler`: loads the user's module and runs its default export.
 //
 // Guarantees: answers every run once. If a run fails, the answer is its error and the thread
-// continues. A result that cannot be sent rejects only its caller. Ends by itself after `close`.
+// continues. A result that cannot be sent rejects only its caller. Ends after `close`.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { batchHoleError, batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";

@@ -33,7 +33,7 @@ export function countTokens(
  */
 export function checkCount(name: string, count: unknown): number {
   if (isCost(count)) return count;
-  // For a function that is async by mistake: its rejection would end the process.
+  // The function may be async by mistake: its rejection would end the process.
   ignoreIfPromise(count);
   throw rangeError(name, aCost, count);
 }

@@ -1,6 +1,6 @@
 // A rough token count without a tokenizer: enough for budgets, never for billing. The error against
-// a real tokenizer is about 11 % at the median and 31 % at the 90th percentile for English text;
-// far off for long unbroken runs.
+// a real tokenizer is about 11 % at the median and 31 % at the 90th percentile for English text; it
+// is far off for long runs without spaces.
 
 /** A common English token is four characters; other scripts need about one token per character. */
 const ASCII_CHARACTERS_A_TOKEN = 4;

@@ -111,8 +111,8 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   }
 
   /**
-   * Refuses an item that exceeds the limit by itself. The batcher below does so only after it has
-   * prepared the item.
+   * Refuses an item that exceeds the limit. The inner batcher does so only after it has prepared
+   * the item.
    */
   #fit(tokens: number): number {
     const { maxBatchCost, oversize, batchCost } = this.#options;

@@ -17,7 +17,7 @@ import {
   refuseUnknown,
 } from "../core/contract/validate.ts";
 
-/** Options of `createTokenBatcher`: those of a batcher, in tokens. */
+/** Options of `createTokenBatcher`: a batcher's options, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
   /** Most items per batch. Integer >= 1. Default 256, or 1,024 if `maxBatchTokens` is `"learn"`. */
   readonly maxBatchSize?: number | undefined;
@@ -125,7 +125,7 @@ const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
 
 const TOKEN_CAP: Rule = { ...aboveZero, expected: 'a number > 0 or "learn"' };
 
-/** The options of a token batcher, split: its own, and those of the batcher below. */
+/** The options of a token batcher, split: its own, and the inner batcher's. */
 export interface SplitOptions
   extends Pick<ResolvedTokenOptions, "maxBatchTokens" | "estimateTokens" | "defaultTokens"> {
   readonly others: BatchOptions<unknown, unknown>;

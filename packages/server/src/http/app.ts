@@ -57,8 +57,8 @@ export interface AppOptions {
   /** Longest time in ms in which a caller reads nothing of a large answer. Default 30,000. */
   readonly answerStallMs?: number;
   /**
-   * True after the service was told to stop: health checks fail, so that load balancers stop
-   * sending requests.
+   * True once the service is stopping: health checks fail, so that load balancers stop sending
+   * requests.
    */
   readonly leaving?: () => boolean;
   /** True when no more texts are accepted. */
@@ -179,7 +179,7 @@ const throwErrors: MiddlewareHandler = async (_, next) => {
 /** Must be added after the routes. */
 function refuseOtherMethods(app: Hono): void {
   for (const [path, allowed] of Object.entries(METHODS)) {
-    // For a folder: the paths with a name in it.
+    // For a folder: matches each path inside it.
     app.all(path.replace("/*", "/:name{.+}"), (context) => {
       throw wrongMethod(context.req.method, context.req.path, allowed);
     });

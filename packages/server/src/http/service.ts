@@ -35,7 +35,7 @@ export interface ServiceOptions
   readonly keepAliveMs?: number;
   /** Most open connections. Default: as many as the process's limit on open files allows. */
   readonly maxConnections?: number;
-  /** Called with a sentence that tells the operator what to change. */
+  /** Called with a sentence that names the change an operator should make. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -54,8 +54,8 @@ const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
  */
 const DEFAULT_KEEP_ALIVE_MS = 65_000;
 /**
- * Time in ms after a stop in which the first bytes of a connection may arrive: those of a newly
- * accepted connection have not been read.
+ * Time in ms after a stop in which the first bytes of a connection may arrive: a newly accepted
+ * connection has not been read yet.
  */
 const SILENCE_MS = 100;
 

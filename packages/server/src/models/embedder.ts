@@ -1,7 +1,7 @@
 /**
  * The service's text model: the library's embedder, and the figures that the service shows.
  *
- * Guarantees: those of `openEmbedder`; a full queue refuses at once. Does not cut lists of token
+ * Guarantees the same as `openEmbedder`; a full queue refuses at once. Does not cut lists of token
  * ids: `tokenize` returns the lengths of texts, and the HTTP layer refuses a long one with both
  * numbers.
  */
@@ -55,8 +55,8 @@ export interface EmbedderOptions extends ModelOptions {
   /** Deadline of a text in ms from its arrival. Default: none. */
   readonly timeoutMs?: number;
   /**
-   * Texts that cannot be answered within so many ms of being tokenised are refused with OVERLOADED.
-   * Default: no target.
+   * In ms from tokenising: texts that cannot be answered within this time are refused with
+   * OVERLOADED. Default: no target.
    */
   readonly targetLatencyMs?: number;
 }
@@ -158,7 +158,8 @@ export class Embedder {
   }
 
   /**
-   * The ids of each text. For a text that is too long: null, or with `truncate` the first that fit.
+   * The ids of each text. For a text that is too long: null, or with `truncate` the first ids that
+   * fit.
    */
   tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]> {
     return this.#embedder.tokenize(texts, options);

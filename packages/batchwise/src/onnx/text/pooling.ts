@@ -39,8 +39,8 @@ const POOLED_OUTPUTS = ["sentence_embedding", "embedding", "embeddings"];
 const TOKEN_OUTPUTS = ["last_hidden_state", "token_embeddings"];
 
 /**
- * Chooses the output to read: one that the graph has pooled before one with a vector per token,
- * unless the option `pooling` is given.
+ * Chooses the output to read: a pooled output before an output with a vector per token, unless the
+ * option `pooling` is given.
  */
 export function chooseOutput(names: readonly string[], { source }: Pick<Readout, "source">): string {
   const wanted = source === "option" ? TOKEN_OUTPUTS : [...POOLED_OUTPUTS, ...TOKEN_OUTPUTS];

@@ -41,10 +41,10 @@ export interface Readout {
   /** Width of a token's vector, by the model's files. */
   readonly tokenWidth?: number;
   /**
-   * Why tokens cannot be pooled as the files say. A graph that pools by itself can still be used.
+   * Why tokens cannot be pooled as the files say. A graph that pools its tokens can still be used.
    */
   readonly problem?: string;
 }
 
-/** For a model whose files do not describe pooling. */
+/** The readout of a model whose files do not describe pooling. */
 export const MEAN_READOUT: Readout = { source: "none", poolings: ["mean"], steps: [] };

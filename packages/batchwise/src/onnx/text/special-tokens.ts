@@ -3,12 +3,12 @@
  * checks a list of ids for them.
  *
  * Guarantees: works with any tokenizer, because it compares the ids of a few short texts. Cannot
- * tell the ids of two tokenizers apart that use the same special tokens, or none.
+ * distinguish two tokenizers that use the same special tokens, or none.
  */
 
 import { modelInputError } from "../errors.ts";
 
-/** The ids before and after those of every text; empty if the tokenizer adds none there. */
+/** The ids that the tokenizer adds before and after every text; empty if it adds none there. */
 export interface SpecialTokens {
   readonly before: readonly number[];
   readonly after: readonly number[];

@@ -1,9 +1,9 @@
 /**
  * The interface of a tokenizer, and the ids of one text: all of them, or with truncation the first
- * that fit.
+ * ids that fit.
  *
- * Guarantees: a text is cut only for truncation, and only where the kept ids are those of the whole
- * text.
+ * Guarantees: a text is cut only for truncation, and only at a place where the kept ids equal the
+ * first ids of the whole text.
  */
 
 import { describe } from "../../core/contract/errors.ts";
@@ -160,7 +160,7 @@ function beforeSpace(text: string, length: number): string {
 
 const WHITE_SPACE = /\s/;
 
-/** Shorter texts are normalised quickly, whatever they contain. */
+/** Shorter texts are normalised quickly, with any content. */
 const SHORT_TEXT = 1024;
 
 /**

@@ -4,7 +4,7 @@ import { addressOf, withoutPassword } from "../common/addresses.ts";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 
-/** The options that every account takes; only those that were given. */
+/** The common account options; only the given ones. */
 export interface CommonOptions {
   readonly pollMs?: number;
   readonly requestTimeoutMs?: number;

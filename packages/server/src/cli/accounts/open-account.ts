@@ -1,5 +1,5 @@
-// Makes provider accounts from the environment: the official client of the user's project, with the
-// key or credentials in the variables that the client reads by itself.
+// Makes provider accounts from the environment: with the official client of the user's project,
+// which reads its key or credentials from its usual variables.
 
 import type { AccountFlags, ProviderName } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";

@@ -1,5 +1,5 @@
-// `batchwise jobs cancel`: ends waiting requests, and requests the cancel of those in batches. The
-// processes that dispatch on the store cancel a batch at the provider when all its requests are
+// `batchwise jobs cancel`: ends waiting requests, and requests the cancel of requests in batches.
+// The processes that dispatch on the store cancel a batch at the provider when all its requests are
 // cancelled. This command cannot cancel quarantined batches there, so it prints their names.
 
 import type { CancelCounts, Store } from "batchwise/dispatch";

@@ -17,7 +17,7 @@ export function expectWhich(ids: readonly string[], { job, tenant, batch, code, 
 }
 
 /**
- * Yields up to a thousand ids at a time: the given ones, or those of matching requests, in the
+ * Yields up to a thousand ids at a time: the given ids, or the ids of matching requests, in the
  * order of the dispatcher's `requests`.
  */
 export async function* whichRequests(

@@ -8,7 +8,9 @@ import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, uti
 import { hostname } from "node:os";
 
 const TOUCHED_EVERY_MS = 10_000;
-/** Time in ms after which an owner elsewhere that has not touched its lock counts as gone. */
+/**
+ * Time in ms after which an owner on another machine that has not touched its lock counts as dead.
+ */
 const GONE_AFTER_MS = 60_000;
 const TRIES = 10;
 
@@ -50,8 +52,8 @@ export function takeLock(
 }
 
 /**
- * Replaces the lock of an owner that is gone. The replacing process holds a second lock meanwhile,
- * so only one does this at a time.
+ * Replaces the lock of a dead owner. The replacing process holds a second lock meanwhile, so only
+ * one does this at a time.
  */
 function succeed(path: string, dead: string, self: LockOwner, isRunning: (pid: number) => boolean): boolean {
   const { lock } = takeLock(`${path}.next`, self, isRunning);
@@ -75,7 +77,7 @@ function held(path: string, text: string): FileLock {
       if (isOurs()) utimesSync(path, new Date(), new Date());
       else clearInterval(beat);
     } catch {
-      // The folder is gone, or the lock has just been removed.
+      // The folder was deleted, or the lock has just been removed.
     }
   }, TOUCHED_EVERY_MS);
   beat.unref();

@@ -1,7 +1,7 @@
-// The output of `batchwise run`: one line per outcome. Each run writes it anew from the store,
-// which has all outcomes, so a file that a crash cut off needs no repair. The lines of an earlier
-// run are kept in a second file until this run is complete, because the store may have been pruned
-// since. Only one process at a time writes it; a second is refused.
+// The output of `batchwise run`: one line per outcome. Each run writes the whole file again from
+// the store, which has all outcomes, so a file that a crash cut off needs no repair. A second file
+// keeps the lines of an earlier run until this run is complete, because the store may have been
+// pruned since. Only one process at a time writes it; a second is refused.
 
 import {
   closeSync,

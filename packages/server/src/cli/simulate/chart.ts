@@ -15,7 +15,7 @@ export interface Chart {
   readonly xTitle: string;
   readonly yTitle: string;
   readonly lines: readonly Line[];
-  /** Logarithmic values, for those that differ by magnitudes. */
+  /** Logarithmic axis, for values that differ by orders of magnitude. */
   readonly isLog?: boolean;
   /** The axis ends here at least. */
   readonly atLeast?: number;
@@ -102,7 +102,7 @@ function linearAxis(low: number, high: number, from: number, to: number): Axis {
   return { ticks, at: (value) => from + ((to - from) * (value - low)) / (end - low) };
 }
 
-/** Ticks at 1, 2 and 5 times the powers of ten; at the powers alone where there are many. */
+/** Ticks at 1, 2 and 5 times the powers of ten; only at the powers if there are many. */
 function logAxis(low: number, high: number, from: number, to: number): Axis {
   const [least, most] = [low < high ? low : high / 2, high].map(Math.log10) as [number, number];
   const parts = most - least > 2 ? [1] : [1, 2, 5];

@@ -45,7 +45,7 @@ export const OPTIONS: Readonly<
   ],
 };
 
-/** The scenario of the file, with what the flags say in place of it. */
+/** The scenario of the file, overridden by the flags. */
 export function merged(file: ScenarioFile, flags: SimulateFlags, command: Command): ScenarioFile {
   const { targetMs, seconds, seed, attempts, loads, compare } = flags;
   const service = serviceOf(flags, file.service);
@@ -59,7 +59,7 @@ export function merged(file: ScenarioFile, flags: SimulateFlags, command: Comman
   const durationMs = seconds === undefined ? undefined : 1_000 * seconds;
   const own = { service, arrivals, targetMs, durationMs, seed, attempts, loads };
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
-  // What is compared has the options of the file and the flags too, but for those that it names.
+  // The compared options start from the options of the file and the flags, and override them.
   const beside = compare ?? file.compare;
   return { ...file, ...set, options, ...(beside === undefined ? {} : { compare: { ...options, ...beside } }) };
 }
@@ -140,7 +140,7 @@ export function points(text: string): Service {
   return { kind: "table", points: [...pairs].sort(([a], [b]) => a - b) };
 }
 
-/** Names are those of the flags, or of the options. */
+/** Names are names of flags or of options. */
 export function optionSet(text: string): OptionSet {
   const pairs = text.split(",").map((pair) => {
     const [given = "", value = ""] = pair.split("=");

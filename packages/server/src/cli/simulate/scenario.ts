@@ -4,10 +4,10 @@
 import type { Arrivals, Service, SimulateOptions } from "batchwise/simulate";
 import { CommandError } from "../common/failures.ts";
 
-/** The options of the batcher that a scenario may have: those that are plain data. */
+/** The batcher options that a scenario may have: options that are plain data. */
 export type OptionSet = Readonly<Record<string, string | number>>;
 
-/** The part of a scenario that a file may have. Names and units are those of `simulate`. */
+/** The part of a scenario that a file may have. Names and units are the same as for `simulate`. */
 export interface ScenarioFile {
   readonly service?: Service;
   readonly arrivals?: Arrivals;
@@ -45,7 +45,7 @@ const LOADS: readonly number[] = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2];
 /** The service that is simulated where none is described. */
 export const EXAMPLE = { kind: "line", fixedMs: 20, itemMs: 1, noise: 0.1 } as const;
 const DEFAULT_TARGET_MS = 200;
-/** The default length of a run has about so many items in all. */
+/** Approximate number of items in a run of default length. */
 const ITEMS = 300_000;
 const [SHORTEST_MS, LONGEST_MS] = [500, 30_000];
 const WARM_UP = 0.1;
@@ -77,8 +77,8 @@ export function parseScenario(text: string, path: string): ScenarioFile {
 }
 
 /**
- * Fills in what is not given, beside a service, arrivals and options that `simulate` takes.
- * `capacityOf`: the rate that a service with options can serve.
+ * Fills in the missing fields, such as service, arrivals and options for `simulate`. `capacityOf`:
+ * the rate that a service with options can serve.
  */
 export async function completeScenario(
   given: ScenarioFile,
@@ -116,7 +116,7 @@ function rounded(perSecond: number): number {
   return Number(perSecond.toPrecision(2));
 }
 
-/** The mean rate of arrivals, where it does not depend on the answers. */
+/** The mean rate of arrivals; undefined if it depends on the answers. */
 export function rateOf(arrivals: Arrivals): number | undefined {
   if ("perSecond" in arrivals) return arrivals.perSecond;
   if (arrivals.kind !== "curve") return undefined;
@@ -128,7 +128,7 @@ export function isIndependent({ kind }: Arrivals): boolean {
   return kind === "poisson" || kind === "bursts" || kind === "curve";
 }
 
-/** The run at a multiple of the load. A list of times that is played faster is over sooner. */
+/** The run at a multiple of the load. A list of times that is played faster ends sooner. */
 export function runAt(
   { arrivals, durationMs, warmUpMs }: Scenario,
   load: number,

@@ -27,7 +27,7 @@ export interface Sweep {
 
 export interface Simulation {
   readonly scenario: Scenario;
-  /** Of the options, and of those that are compared with them. */
+  /** Sweeps of the options, and of the options compared with them. */
   readonly sweeps: readonly Sweep[];
 }
 

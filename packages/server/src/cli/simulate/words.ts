@@ -15,7 +15,7 @@ export function brief(value: number): number {
   return value >= 1_000 ? Math.round(value) : Number(value.toPrecision(3));
 }
 
-/** The cells of a row; null where there is nothing to say: no items, or no bound. */
+/** The cells of a row; null for a cell without items or without a bound. */
 export function rowOf({ load, report }: Point, { arrivals }: Pick<Scenario, "arrivals">): (number | null)[] {
   const { offered, answered, goodput, bound, latencyMs } = report;
   const share = (count: number): number | null => (offered > 0 ? brief((100 * count) / offered) : null);

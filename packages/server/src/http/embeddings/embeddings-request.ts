@@ -2,9 +2,9 @@
  * Checks the body of `POST /v1/embeddings` and converts its four kinds of input to one.
  *
  * Guarantees: the model can answer the result, apart from texts with too many tokens. Every error
- * names the field and what was expected. Unknown fields are ignored, as other servers of this
- * protocol do, except those that are clearly meant to be known ones: ignoring these would give the
- * caller a wrong answer.
+ * names the field and the expected value. Unknown fields are ignored, as by other servers of this
+ * protocol, except fields that are clearly misspelt: ignoring these would give the caller a wrong
+ * answer.
  */
 
 import type { ModelDescription } from "../../models/embedder.ts";

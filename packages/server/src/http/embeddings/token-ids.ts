@@ -2,9 +2,9 @@
  * Checks token ids given instead of a text.
  *
  * Guarantees: the result has ids of the served model, between the special tokens that its tokenizer
- * puts around a text. An error names the place, what was expected, and what to do. So ids of
+ * puts around a text. An error names the place, the expected value and the remedy. So ids of
  * OpenAI's tokenizer, which some clients send by default, do not get vectors of other words. Cannot
- * tell the ids of two tokenizers apart that use the same special tokens, or none.
+ * distinguish two tokenizers that use the same special tokens, or none.
  */
 
 import type { SpecialTokens } from "batchwise/onnx";

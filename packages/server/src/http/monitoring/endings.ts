@@ -2,7 +2,7 @@
  * Reports the end of each request to the log and the metrics.
  *
  * Guarantees: one report per request, when its whole answer was sent or no more of it can be. A
- * request whose answer was not sent completely has status 499, whatever status the answer had.
+ * request whose answer was not sent completely has status 499 instead of the answer's.
  */
 
 import type { Context, MiddlewareHandler } from "hono";

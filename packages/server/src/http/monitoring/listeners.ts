@@ -1,9 +1,8 @@
 /**
  * Listeners of the service: functions that its starter gives for logs and warnings.
  *
- * Guarantees: a listener that throws, rejects or is no function stops neither a request nor the
- * process, and the fault is reported: in Node.js's warnings once for each listener, whatever was
- * thrown.
+ * Guarantees: a listener that throws, rejects or is not a function stops neither a request nor the
+ * process. The fault is reported once for each listener, as a warning of Node.js.
  */
 
 type Listener<Value> = (value: Value) => unknown;
@@ -20,7 +19,7 @@ export function guarded<Value>(name: string, listener: Listener<Value> | undefin
   return (value) => {
     if (listener === undefined) return;
     try {
-      // Of a value that is no promise, only a getter of `then` can throw.
+      // For a value that is not a promise, only a getter of `then` can throw.
       Promise.resolve(listener(value)).catch(report);
     } catch (fault) {
       report(fault);

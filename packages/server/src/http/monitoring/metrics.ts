@@ -1,6 +1,6 @@
 /**
- * `GET /metrics`, for Prometheus. The batcher's series are those of `batchwise/otel`, under the
- * model's name; the others are the service's own.
+ * `GET /metrics`, for Prometheus. `batchwise/otel` defines the batcher's series, under the model's
+ * name; the others are the service's own.
  *
  * Guarantees: reading never waits for the model. No text, key or caller is in the output, and only
  * known paths.

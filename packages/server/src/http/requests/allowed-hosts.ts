@@ -4,8 +4,8 @@
  *
  * Guarantees: a request is accepted only under a name of the service: a loopback name, the address
  * on which it listens, or an allowed name. Any IP address is accepted, because a page cannot have
- * one as another's name. A request that a browser sends for a page is accepted only from the
- * service's own pages, or those of allowed names. Does not authenticate callers: programs can send
+ * another host's IP address as its name. A request that a browser sends for a page is accepted only
+ * from pages of the service or of allowed names. Does not authenticate callers: programs can send
  * any header.
  */
 

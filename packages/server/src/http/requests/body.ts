@@ -2,11 +2,11 @@
  * Reads a request's body up to a limit, and parses its JSON.
  *
  * Guarantees: a caller that waits for `100 Continue` gets it only when the body is wanted. A body
- * that announces too large a size is refused before any of it is read; one that does not announce
- * it is refused when it exceeds the limit. Memory is at most twice the received bytes, however
- * small the chunks, and at most the announced size. A body that stops or comes too slowly is
- * refused, and so is one whose request has ended. Bytes that are not UTF-8 are refused, because a
- * text with other characters has another vector.
+ * that announces too large a size is refused before any of it is read; any other is refused when it
+ * exceeds the limit. Memory is at most twice the received bytes for chunks of any size, and at most
+ * the announced size. A body that stops or comes too slowly is refused, and so is one whose request
+ * has ended. Bytes that are not UTF-8 are refused, because a text with other characters has another
+ * vector.
  */
 
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled, uploadTooSlow } from "../errors.ts";

@@ -23,7 +23,7 @@ export interface ConnectionLimit {
   readonly dropped: number;
 }
 
-/** Call it after the service has opened its files. `asked`: the user's limit. */
+/** Call it after the service has opened its files. `asked`: the limit set by the user. */
 export function limitConnections(
   server: Server,
   asked: number | undefined,

@@ -2,8 +2,7 @@
  * Refuses a Host header that does not form an address, and a path that a gateway may read
  * differently.
  *
- * Guarantees: such a request reaches the app like any other, and so the access log, the metrics,
- * and an answer that has its id; no route sees it.
+ * Guarantees: the app logs, counts and answers such a request, with its id; no route handles it.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -47,7 +46,7 @@ function sentPath(target: string): string {
   return path;
 }
 
-/** Undefined if the request was not refused for its address. */
+/** Returns the refused path; undefined if the address was accepted. */
 export function refusedPath(context: Context): string | undefined {
   return refusalOf(context)?.path;
 }

@@ -1,9 +1,9 @@
 /**
  * The headers for the urgency of a request: `x-priority` and `x-timeout-ms`.
  *
- * Guarantees: the error of a wrong value has the value and what was expected. A caller cannot
- * exceed the server's own deadline. No priority blocks other requests permanently, because waiting
- * raises theirs. Does not check who may use which priority.
+ * Guarantees: the error of a wrong value has the value and the expected one. A caller cannot exceed
+ * the server's own deadline. No priority blocks other requests permanently, because their rank
+ * improves as they wait. Does not check who may use which priority.
  */
 
 import { invalidRequest } from "../errors.ts";

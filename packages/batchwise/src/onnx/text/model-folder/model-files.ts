@@ -40,8 +40,8 @@ export interface ModelFileOptions {
   readonly name?: string | undefined;
   /**
    * Longest text in tokens, special tokens included. Default: the smallest limit in the model's
-   * files; if they have none, 512 or the most that the model takes, whichever is less. A limit
-   * above what the model takes is refused.
+   * files; if they have none, 512 or the model's maximum, whichever is less. A limit above the
+   * model's maximum is refused.
    */
   readonly maxTokens?: number | undefined;
   /** How the vectors of tokens become one; overrides the model's files. */

@@ -2,7 +2,7 @@
  * Tries a model before it serves: whether its output is one vector per text, and whether it has a
  * row for each id of the tokenizer.
  *
- * Guarantees: an error says what was expected, what came, and what to do.
+ * Guarantees: an error names the expected and the actual value, and the remedy.
  */
 
 import { describe } from "../../../core/contract/errors.ts";
