@@ -26,19 +26,29 @@ const slowDown =
   () =>
     json(429, { code: "rate_limit_exceeded", message: "Slow down." }, { "retry-after": `${seconds}` });
 
+const badKey: Answer = () => json(401, { code: "invalid_api_key", message: "Incorrect API key provided." });
+const broken: Answer = () => {
+  throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
+};
+
+interface Between {
+  readonly name: string;
+  readonly answers: readonly Answer[];
+}
+
 /** What may happen to a batch between two refusals. */
-const BETWEEN: readonly (readonly [name: string, answer: Answer])[] = [
-  ["a 429", slowDown(120)],
-  ["nothing else", refused],
-  ["a key that is refused", () => json(401, { code: "invalid_api_key", message: "Incorrect API key provided." })],
-  [
-    "a broken upload",
-    () => {
-      throw new TypeError("fetch failed", { cause: { code: "ECONNRESET" } });
-    },
-  ],
-  ["a server error", () => json(500, { message: "The server had an error." })],
+const BETWEEN: readonly Between[] = [
+  { name: "a 429", answers: [slowDown(120)] },
+  { name: "nothing else", answers: [refused] },
+  { name: "a key that is refused", answers: [badKey] },
+  { name: "a broken upload", answers: [broken] },
+  { name: "a server error", answers: [() => json(500, { message: "The server had an error." })] },
 ];
+/** All that once made a batch forget its refusals, in one run. */
+const SHORT: Between = {
+  name: "a refused key, a broken upload and a 429",
+  answers: [badKey, broken, slowDown(60)],
+};
 
 interface Told {
   /** Requests in each upload of the second batch or of a part of it, in order. */
@@ -84,22 +94,25 @@ async function run(store: Store, size: number, answers: readonly Answer[], outag
 }
 
 /**
- * Two tests for each failure between two refusals; of a `slow` store for the first of them, in a
- * shorter outage. `open` gives an empty store.
+ * Two tests for each failure between two refusals. On a `slow` store the failures that may harm
+ * share a run. `open` gives an empty store.
  */
 export function testRememberedRefusals(open: () => Promise<Store>, slow = false): void {
-  const between = slow ? BETWEEN.slice(0, 1) : BETWEEN;
-  const outageMs = slow ? 20 * MINUTE : HOUR;
-  test.each(between)("with %s between two refusals, a batch is not to blame", async (_name, other) => {
+  const between = slow ? [SHORT] : BETWEEN;
+  test.each(between)("with $name between two refusals, a batch is not to blame", async ({ answers: others }) => {
     // Both of its refusals come after the first batch was taken.
-    const { uploads, outcomes } = await run(await open(), 4, [slowDown(120), refused, other, refused], outageMs);
+    const { uploads, outcomes } = await run(await open(), 4, [slowDown(120), refused, ...others, refused], HOUR);
     expect(uploads.find((lines) => lines < 4)).toBe(1);
     expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
   });
 
-  test.each(between)("with %s between refusals, a request does not fail in an outage", async (_name, other) => {
-    const answers = [slowDown(120), refused, other, refused, other, refused, other, refused];
-    const { outcomes } = await run(await open(), 1, answers, outageMs);
-    expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
-  });
+  test.each(between)(
+    "with $name between refusals, a request does not fail in an outage",
+    async ({ answers: others }) => {
+      const again = [...others, refused];
+      const answers = [slowDown(120), refused, ...(slow ? again : [...again, ...again, ...again])];
+      const { outcomes } = await run(await open(), 1, answers, HOUR);
+      expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
+    },
+  );
 }
