@@ -23,6 +23,7 @@ export {
   storageConformance,
 } from "./conformance/storage/storage-conformance.ts";
 export { type StoreCase, type StoreFactory, storeConformance } from "./conformance/store/store-conformance.ts";
+export type { FakeEditedReply, FakeFault, FakeOperation, FakeReplyFault, FakeShortReply } from "./fake/fault-types.ts";
 export { type FakeFaultName, fakeFaults } from "./fake/presets.ts";
 export { type FakeProvider, fakeProvider } from "./fake/provider.ts";
 export { fakeGcs } from "./fake/storage/gcs.ts";
@@ -34,19 +35,14 @@ export type {
   FakeBatchFacts,
   FakeBatchView,
   FakeDialect,
-  FakeEditedReply,
   FakeExecution,
-  FakeFault,
   FakeLimits,
   FakeLine,
   FakeLineFault,
   FakeObjects,
-  FakeOperation,
   FakeOptions,
   FakeOwnSurface,
   FakePlan,
-  FakeReplyFault,
-  FakeShortReply,
   FakeSurface,
   ForeignBatch,
 } from "./fake/types.ts";

@@ -3,7 +3,7 @@
 
 import type { Clock } from "../../core/time/clock.ts";
 import { DROPPED, jsonReply, Refusal, type Reply } from "./exchange.ts";
-import type { FakeFault, FakeOperation } from "./types.ts";
+import type { FakeFault, FakeOperation } from "./fault-types.ts";
 
 export class FaultBook {
   readonly #random: () => number;

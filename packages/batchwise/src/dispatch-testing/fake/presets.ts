@@ -1,6 +1,6 @@
 // Named faults for tests of dispatchers.
 
-import type { FakeFault, FakeOperation } from "./types.ts";
+import type { FakeFault, FakeOperation } from "./fault-types.ts";
 
 const CREATES: readonly FakeOperation[] = [
   ...([

@@ -5,21 +5,14 @@
 
 import { bindMethods } from "../../core/contract/bind-methods.ts";
 import { type DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
+import type { FakeFault, FakeOperation } from "./fault-types.ts";
 import { answerUnder, FaultBook } from "./faults.ts";
 import { seededRandom } from "./random.ts";
 import { resolveSettings, type Settings } from "./settings.ts";
 import type { Route, Surface } from "./surface.ts";
 import { surfacesOf } from "./surfaces.ts";
 import { type Fetch, inProcessFetch, type Listening, listen } from "./transport.ts";
-import type {
-  FakeBatchView,
-  FakeExecution,
-  FakeFault,
-  FakeOperation,
-  FakeOptions,
-  FakePlan,
-  ForeignBatch,
-} from "./types.ts";
+import type { FakeBatchView, FakeExecution, FakeOptions, FakePlan, ForeignBatch } from "./types.ts";
 
 /** A strict provider in this process. Records accepted work and misbehaves as scripted. */
 export interface FakeProvider {

@@ -3,7 +3,8 @@
 
 import type { BatchBook } from "./batch-book.ts";
 import type { Exchange, Refusal, Reply } from "./exchange.ts";
-import type { FakeOperation, FakeSurface } from "./types.ts";
+import type { FakeOperation } from "./fault-types.ts";
+import type { FakeSurface } from "./types.ts";
 
 /** The operation of a call, and the id in its path ("" if there is none). */
 export interface Route {

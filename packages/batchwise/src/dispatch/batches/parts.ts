@@ -22,7 +22,7 @@ const LETTERS: readonly (readonly [letter: string, role: PartRole])[] = [
   ["r", "rest"],
 ];
 
-/** The group of the lane of a part. Each part has its own, so that two parts never share a batch. */
+/** The group of a part's lane. Each part has its own, so that two parts never share a batch. */
 export function partGroup({ key }: Pick<BatchRow, "key">, role: PartRole): string {
   return `${key}.${LETTERS.find(([, named]) => named === role)?.[0]}`;
 }

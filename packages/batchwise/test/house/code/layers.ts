@@ -69,7 +69,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "stores/redis": ["contract"],
   "stores/sql": ["contract"],
   "stores/sqlite": ["stores/sql", "contract"],
-  "providers/bedrock": ["providers/shapes", "contract"],
+  "providers/bedrock": ["providers/shapes", "format", "contract"],
   "providers/anthropic": ["providers/shapes", "format", "contract"],
   "providers/gemini": ["providers/shapes", "format", "contract"],
   "providers/local": ["providers/shapes", "format", "contract"],

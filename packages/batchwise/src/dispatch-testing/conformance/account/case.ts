@@ -11,9 +11,10 @@ import type {
   ResultLine,
 } from "../../../dispatch/contract/account.ts";
 import type { Endpoint, JsonObject, Usage } from "../../../dispatch/contract/types.ts";
+import type { FakeFault, FakeOperation } from "../../fake/fault-types.ts";
 import { fakeFaults } from "../../fake/presets.ts";
 import type { FakeProvider } from "../../fake/provider.ts";
-import type { FakeFault, FakeLine, FakeOperation, FakeOptions, FakeSurface } from "../../fake/types.ts";
+import type { FakeLine, FakeOptions, FakeSurface } from "../../fake/types.ts";
 
 /** The part of a fake that the cases use: a `fakeProvider`, or your own fake of another API. */
 export type AccountFake = Pick<FakeProvider, "inject" | "planNext" | "addForeign" | "calls" | "runs" | "batches">;

@@ -1,7 +1,7 @@
 // Cases on failed calls: the objects that exist afterwards, and the errors that the caller gets.
 
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
-import type { FakeOperation } from "../../fake/types.ts";
+import type { FakeOperation } from "../../fake/fault-types.ts";
 import {
   BUCKET,
   call,

@@ -5,11 +5,12 @@
 import type { Json, JsonObject } from "../../../dispatch/contract/types.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "../batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
+import type { FakeOperation } from "../fault-types.ts";
 import { isObject } from "../openai/lines.ts";
 import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
-import type { FakeAnswer, FakeLine, FakeOperation } from "../types.ts";
+import type { FakeAnswer, FakeLine } from "../types.ts";
 import { errorType } from "./error-type.ts";
 import { paramsFault } from "./params.ts";
 import { PromptCache } from "./prompt-cache.ts";

@@ -4,11 +4,11 @@
 import type { Json, JsonObject } from "../../../dispatch/contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "../batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
+import type { FakeOperation } from "../fault-types.ts";
 import { expiryOf, FileShelf, type StoredFile } from "../file-shelf.ts";
 import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
-import type { FakeOperation } from "../types.ts";
 import { hasEndpoint, hasWindow } from "./endpoints.ts";
 import { checkFile, isObject } from "./lines.ts";
 import * as render from "./render.ts";

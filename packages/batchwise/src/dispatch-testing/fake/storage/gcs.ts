@@ -4,8 +4,8 @@
 // credentials to an address outside of Google.
 
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
+import type { FakeOperation } from "../fault-types.ts";
 import { relatedParts } from "../multipart.ts";
-import type { FakeOperation } from "../types.ts";
 import { crc32cText, md5Text } from "./checksums.ts";
 import {
   type FakeStorage,

@@ -4,7 +4,7 @@
 // signature is required but not verified.
 
 import { bytesReply, type Exchange, Refusal, type Reply } from "../exchange.ts";
-import type { FakeOperation } from "../types.ts";
+import type { FakeOperation } from "../fault-types.ts";
 import { crc32Text, md5Text } from "./checksums.ts";
 import { errorReply, partsOf, tag, textOf, xmlReply } from "./s3-xml.ts";
 import { type FakeStorage, type FakeStorageOptions, ObjectShelf, type StorageSurface, storageOf } from "./shelf.ts";

@@ -4,10 +4,11 @@
 import { refuseUnknown } from "../../../core/contract/validate.ts";
 import type { Clock } from "../../../core/time/clock.ts";
 import { type DROPPED, type Exchange, Refusal, type Reply } from "../exchange.ts";
+import type { FakeFault, FakeOperation } from "../fault-types.ts";
 import { answerUnder, FaultBook } from "../faults.ts";
 import { seededRandom } from "../random.ts";
 import { type Fetch, inProcessFetch, type Listening, listen } from "../transport.ts";
-import type { FakeFault, FakeObjects, FakeOperation } from "../types.ts";
+import type { FakeObjects } from "../types.ts";
 
 const wallClock: Clock = {
   now: () => Date.now(),

@@ -6,12 +6,13 @@
 import type { Json, JsonObject } from "../../../dispatch/contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries, SILENT } from "../batch-book.ts";
 import { type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
+import type { FakeOperation } from "../fault-types.ts";
 import { RPC_CODES, renderRefusal } from "../gemini/render.ts";
 import { isObject } from "../openai/lines.ts";
 import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { areCounted, isOver, type Phase } from "../timeline.ts";
-import type { FakeObjects, FakeOperation } from "../types.ts";
+import type { FakeObjects } from "../types.ts";
 import { checkLines, checkRequest, familyOf, renderLine } from "./lines.ts";
 
 const WINDOW_MS = 24 * 3_600_000;

@@ -6,12 +6,12 @@
 import type { JsonObject } from "../../../dispatch/contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "../batch-book.ts";
 import { type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
+import type { FakeOperation } from "../fault-types.ts";
 import { FileShelf, type StoredFile } from "../file-shelf.ts";
 import { checkFile, isObject } from "../openai/lines.ts";
 import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
-import type { FakeOperation } from "../types.ts";
 import { renderBatch, renderResult, type XaiExtra } from "./render.ts";
 
 const HOUR = 3_600_000;

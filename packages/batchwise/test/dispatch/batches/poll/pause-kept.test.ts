@@ -128,7 +128,7 @@ test.each([
   expect(pauses).toMatchObject([{ code: REFUSED.code, until: START + PAUSE_MS }]);
 });
 
-test("a limit that is met while a key is refused changes nothing, and no event tells of it", async () => {
+test("a limit that is met while a key is refused changes nothing and emits no event", async () => {
   const { store, runtime, account, lease, pauses } = await submitted({});
   const key = { name: account.name, blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code };
   const full = afterBatchFailure(batchCase(lease.batch, START, { ledger: await runtime.ledger(account.name) }), FULL);
