@@ -36,8 +36,8 @@ const packing: readonly Fault[] = [
   {
     name: "lets younger items overtake",
     file: "core/queue/entry-list.ts",
-    find: "if (first.length === 0) first = next;",
-    replace: "if (first.length === 0) first = next.reverse();",
+    find: "last.entries.push(entry);",
+    replace: "last.entries.unshift(entry);",
   },
   {
     name: "takes lower priorities first",
@@ -60,14 +60,14 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged.ts",
-    find: "else opened.move(one, value.value.nextRank(next, gone, key), value.value.tieOf(next));",
+    find: "else this.#opened.move(one, value.value.nextRank(next, gone, key), value.value.tieOf(next));",
     replace: "",
   },
   {
     name: "opens too few lines",
     file: "core/queue/merged.ts",
-    find: "for (const place of sources.below(one.value)) open(place);",
-    replace: "open(sources.below(one.value)[0]);",
+    find: "for (const place of this.#sources.below(one.value)) this.#open(place);",
+    replace: "this.#open(this.#sources.below(one.value)[0]);",
   },
   {
     name: "never lets time outweigh a priority",
@@ -78,7 +78,7 @@ const packing: readonly Fault[] = [
   {
     name: "keeps the low priority of an entry that an urgent one joins",
     file: "core/submit/in-flight.ts",
-    find: "if (entry.holder !== null) entry.holder.update(entry, priority);",
+    find: "if (entry.holder !== null) entry.holder.update(entry, submit);",
     replace: "if (entry.holder !== null) return;",
   },
   {
@@ -165,14 +165,14 @@ const waiting: readonly Fault[] = [
   {
     name: "sends more than a flush covers while paused",
     file: "core/queue/entry-list.ts",
-    find: "moment.sequence <= upTo);",
-    replace: "moment.sequence <= upTo + 1);",
+    find: "moment.sequence <= this.#upTo)",
+    replace: "moment.sequence <= this.#upTo + 1)",
   },
   {
     name: "sends more than a flush covers where lines are merged",
     file: "core/queue/merged.ts",
-    find: "this.#read = place.value.first(FIRST_READ, upTo);",
-    replace: "this.#read = place.value.first(FIRST_READ, upTo + 1);",
+    find: "this.#reader = place.value.reader(upTo);",
+    replace: "this.#reader = place.value.reader(upTo + 1);",
   },
   {
     name: "flushes all lanes in place of one",
@@ -268,7 +268,7 @@ const leaving: readonly Fault[] = [
   {
     name: "sets no timer for deadlines",
     file: "core/time/deadlines.ts",
-    find: "if (this.#heap.first === node) this.#timer.set(at, this.clock.now());",
+    find: "if (this.#heap.first === duration) this.#timer.set(dueAt, now);",
     replace: "",
   },
   {

@@ -93,12 +93,14 @@ export interface CallerPlace {
   callerLeft(caller: Caller): void;
 }
 
-/** What a submit says of leaving early. */
+/** When a caller leaves before the answer, as its submit says; undefined where it says nothing. */
 export interface Patience {
   readonly signal: AbortSignal | undefined;
-  /** Undefined if the submit gives none. */
   readonly timeoutMs: number | undefined;
 }
+
+/** Of submits without these options. */
+export const PATIENT: Patience = { signal: undefined, timeoutMs: undefined };
 
 /** One caller who may leave. A deadline runs, and a signal is watched, from its construction on. */
 export class Caller extends Due implements Recipient, SignalListener {

@@ -11,7 +11,7 @@ import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf, ResultCache } from "./cache.ts";
-import { Caller, type Patience, refusalOf, refuse } from "./callers.ts";
+import { Caller, PATIENT, type Patience, refusalOf, refuse } from "./callers.ts";
 import { InFlight, scopeOf } from "./in-flight.ts";
 import {
   type CallOptions,
@@ -146,7 +146,7 @@ export class Intake {
 
   /** Reads an item and its options. Queues it, or joins it to an equal one. */
   #accept(entry: Entry, submit: SubmitOptions | undefined, call: ReadCall | null): void {
-    if (this.#refusedAsClosed(entry)) return;
+    if (this.#isOver(entry, PATIENT)) return;
     const { options } = this.#services;
     const { dedupe } = options;
     try {
@@ -177,17 +177,12 @@ export class Intake {
    * did.
    */
   #isOver(entry: Entry, { signal, timeoutMs = Infinity }: Patience): boolean {
-    if (this.#refusedAsClosed(entry)) return true;
-    if (signal?.aborted) refuse(this.#services, entry, reasonOf(signal), "cancelled");
-    else if (timeoutMs <= 0) {
-      refuse(this.#services, entry, deadlineError(this.#services.name, timeoutMs), "expired");
-    } else return false;
+    const { name } = this.#services;
+    if (this.isClosed) refuse(this.#services, entry, closedError(name), "rejected");
+    else if (signal?.aborted) refuse(this.#services, entry, reasonOf(signal), "cancelled");
+    else if (timeoutMs <= 0) refuse(this.#services, entry, deadlineError(name, timeoutMs), "expired");
+    else return false;
     return true;
-  }
-
-  #refusedAsClosed(entry: Entry): boolean {
-    if (this.isClosed) refuse(this.#services, entry, closedError(this.#services.name), "rejected");
-    return this.isClosed;
   }
 
   /** Queues an entry of its own. A caller who may leave gets an object for it. */

@@ -20,7 +20,7 @@ import {
   refuseUnknown,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
-import type { Patience } from "./callers.ts";
+import { PATIENT, type Patience } from "./callers.ts";
 
 export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
@@ -29,9 +29,6 @@ const SUBMIT_OPTIONS: readonly string[] = ["priority", "signal", "timeoutMs", "k
 
 /** The cost of an item whose submit gives none. */
 const NO_COST = -1;
-
-/** Of a submit that says nothing of leaving early. */
-const PATIENT: Patience = { signal: undefined, timeoutMs: undefined };
 
 /**
  * Reads the options of a submit, each once: a getter may return another value the next time. Throws
