@@ -307,7 +307,7 @@ const running: readonly Fault[] = [
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch.ts",
-    find: "this.failure.giveUp(error, 0, () => this.#abort(context, error));",
+    find: "this.#recovery().giveUp(error, 0, () => this.#abort(call, error));",
     replace: 'failEntries(this.entries, error, "failed", this, this.#owner.services);',
   },
   {
@@ -374,8 +374,8 @@ const running: readonly Fault[] = [
   {
     name: "settles a caller twice",
     file: "core/run/call.ts",
-    find: "entry.recipient = null;\n      this.#batch.noteSettled(1);",
-    replace: "this.#batch.noteSettled(1);",
+    find: "entry.recipient = null;\n      call.#batch.noteSettled(1);",
+    replace: "call.#batch.noteSettled(1);",
   },
   {
     name: "gives an Error in a place out as a result",

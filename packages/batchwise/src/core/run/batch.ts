@@ -118,14 +118,11 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     this.#callsAgain = true;
     if (this.#isCalling) return;
     this.#isCalling = true;
-    try {
-      while (this.#callsAgain) {
-        this.#callsAgain = false;
-        this.#open();
-      }
-    } finally {
-      this.#isCalling = false;
+    while (this.#callsAgain) {
+      this.#callsAgain = false;
+      this.#open();
     }
+    this.#isCalling = false;
   }
 
   // Opening.
@@ -138,7 +135,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     else
       opening.then(
         () => this.isOver || this.#callOnce(),
-        (error: unknown) => this.isOver || this.#failed(error, false),
+        (error: unknown) => this.isOver || this.#recovery().failed(error, false),
       );
   }
 
@@ -202,14 +199,13 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
 
   refused(error: unknown): void {
     this.#endCall(this.#owner.services.clock.now());
-    this.#failed(error, true);
+    this.#recovery().failed(error, true);
   }
 
   timedOut(error: unknown): void {
     const call = this.call;
     this.#endCall(this.#owner.services.clock.now());
-    this.failure ??= new Recovery(this, this.#owner);
-    this.failure.giveUp(error, 0, () => this.#abort(call, error));
+    this.#recovery().giveUp(error, 0, () => this.#abort(call, error));
   }
 
   #endCall(now: number): void {
@@ -218,9 +214,9 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     Call.end(call);
   }
 
-  #failed(error: unknown, mayHalve: boolean): void {
+  #recovery(): Recovery<Batch> {
     this.failure ??= new Recovery(this, this.#owner);
-    this.failure.failed(error, mayHalve);
+    return this.failure;
   }
 
   /** Listeners of the signal are the handler's: they run in the async context of the batcher. */

@@ -23,16 +23,17 @@ export class Histogram {
 
   /** Adds `times` observations of one value. A repeated value is added when another one comes. */
   record(value: number, times: number): void {
-    if (value !== this.#last) {
-      this.#add(this.#last, this.#repeats);
-      this.#last = value;
-      this.#repeats = 0;
-    }
+    if (value !== this.#last) this.#add();
+    this.#last = value;
     this.#repeats += times;
   }
 
-  #add(value: number, times: number): void {
+  /** Adds the last value. */
+  #add(): void {
+    const value = this.#last;
+    const times = this.#repeats;
     if (times === 0) return;
+    this.#repeats = 0;
     // One more, so that 0 has a place. As an integer of 32ths, the doubling is its highest bit, and
     // the bucket the five bits below. That is faster than a logarithm.
     let scaled = (Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE / 64) + 1) * SUB_BUCKETS;
@@ -50,8 +51,7 @@ export class Histogram {
   }
 
   quantiles(): Quantiles {
-    this.#add(this.#last, this.#repeats);
-    this.#repeats = 0;
+    this.#add();
     const mean = this.#total === 0 ? 0 : this.#sum / this.#total;
     return Object.freeze({ mean, p50: this.#at(0.5), p95: this.#at(0.95), p99: this.#at(0.99), max: this.#max });
   }
