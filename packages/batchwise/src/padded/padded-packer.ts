@@ -37,10 +37,10 @@ class PaddedPacker implements Packer {
   }
 
   /** A failed batch whose halves both succeeded was too large, or unlucky. */
-  #recordSplit({ cost, key, failure }: EndedBatch): void {
+  #recordSplit({ cost, size, key, failure }: EndedBatch): void {
     if (failure?.hasFailedHalf || this.#ofAll === null) return;
-    this.#ofAll.recordFailure(cost);
-    this.#forKey(key)?.recordFailure(cost);
+    this.#ofAll.recordFailure(cost, size);
+    this.#forKey(key)?.recordFailure(cost, size);
   }
 
   #recordWhole(batch: EndedBatch, callMs: number): void {
@@ -111,7 +111,7 @@ export function paddedPacker(): Packer {
 
 function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
   const { cost, size, itemsCost } = batch;
-  if (batch.failure?.hasFailed) runCosts.recordFailure(cost);
+  if (batch.failure?.hasFailed) runCosts.recordFailure(cost, size);
   else if (batch.showsTooLong(callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }

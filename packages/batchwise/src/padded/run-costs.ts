@@ -10,13 +10,12 @@
 // Batches too fast for the clock have no time to compare: until slower ones are known, the next
 // ones may cost twice as much.
 //
-// A failed batch above the budget may have failed because of its size: it took all memory, or too
-// long. A batch that outran its callers' deadlines did. For a while, longer after each failure, no
-// larger ones are tried. After three failures in a row of batches that were not larger, the classes
-// of their size and above are forgotten.
+// A failed batch may have failed because of its size (FailedSizes). A batch that outran its
+// callers' deadlines did.
 
 import type { LearnedStats } from "../core/contract/stats.ts";
 import { CostClasses, ENOUGH, type RunCost } from "../core/policy/cost-classes.ts";
+import { FailedSizes } from "../core/policy/failed-sizes.ts";
 import { fixedCostOf } from "./cost-line.ts";
 
 /** Number of batches in the mean cost of an item, approximately. */
@@ -44,15 +43,6 @@ const AS_GOOD = 1.02;
  * effect.
  */
 const MOST_FIXED = 1_000;
-/**
- * After the failure of a larger batch, this many batches run before another is tried; twice as many
- * after each further failure.
- */
-const FIRST_PAUSE = 16;
-const LONGEST_PAUSE = 1_024;
-/** Until then no batch costs more than this share of the one that failed. */
-const SAFELY_BELOW = 0.95;
-
 export class RunCosts {
   readonly #classes: CostClasses = new CostClasses(KEPT, true);
   #batches = 0;
@@ -64,12 +54,7 @@ export class RunCosts {
   #oddInARow = 0;
   /** The share of odd batches, without the current row of them. */
   #oddShare = 0;
-  /** The cost of a batch that may have failed because of its size; Infinity if there is none. */
-  #failedCost = Infinity;
-  /** Number of batches before one of that size is tried again. */
-  #pause = FIRST_PAUSE;
-  #sinceFailure = 0;
-  #failedInARow = 0;
+  readonly #sizes: FailedSizes = new FailedSizes();
   /** Highest recent cost of a batch that took no time by this clock. */
   #quickCost = 0;
 
@@ -82,9 +67,7 @@ export class RunCosts {
     }
     if (cost <= this.#quickCost) this.#quickCost = 0;
     this.#batches += 1;
-    this.#sinceFailure += 1;
-    this.#failedInARow = 0;
-    if (cost >= this.#failedCost) this.#forgetFailure();
+    this.#sizes.succeeded(cost);
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#remember({ cost, items, runMs, itemsCost });
     this.#chooseBest();
@@ -101,28 +84,12 @@ export class RunCosts {
       this.record(cost, items, runMs, itemsCost);
       return;
     }
-    this.recordFailure(cost);
+    this.recordFailure(cost, items);
   }
 
-  /**
-   * Learns from a failed batch. A single failure of a batch as large as successful ones says
-   * nothing about sizes.
-   */
-  recordFailure(cost: number): void {
-    if (this.#best === null) return;
-    if (cost <= AS_GOOD * this.#best.cost) {
-      this.#failedInARow += 1;
-      if (this.#failedInARow < MOST_ODD) return;
-      this.#failedInARow = 0;
-      this.#classes.forgetFrom(cost / AS_GOOD);
-      this.#chooseBest();
-    }
-    // Batches that began before the failure was known do not count again.
-    if (this.#isPausing && cost >= this.#failedCost) return;
-    if (this.#failedCost === Infinity) this.#pause = FIRST_PAUSE;
-    else if (!this.#isPausing) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
-    this.#failedCost = cost;
-    this.#sinceFailure = 0;
+  /** Learns from a failed batch. */
+  recordFailure(cost: number, items: number): void {
+    this.#sizes.failed(cost, items);
   }
 
   /** True when enough batches of similar cost have run for a budget. */
@@ -139,7 +106,7 @@ export class RunCosts {
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
     const { cost, isLargest } = this.#best;
-    return this.#belowFailure(cost, cost * (isLargest ? 2 : AS_GOOD));
+    return Math.min(cost * (isLargest ? 2 : AS_GOOD), this.#sizes.safe);
   }
 
   /**
@@ -149,24 +116,6 @@ export class RunCosts {
   get fixedCost(): number {
     const fixedCost = Math.min(fixedCostOf(this.#classes) ?? this.#itemCost, MOST_FIXED * this.#itemCost);
     return this.#best === null ? Math.max(fixedCost, this.#itemCost) : fixedCost;
-  }
-
-  /**
-   * At most half-way between sizes that succeed and the size that failed. If little is left between
-   * them, no batch that large for a while.
-   */
-  #belowFailure(cost: number, wanted: number): number {
-    const halfWay = (cost + this.#failedCost) / 2;
-    if (halfWay > 1.1 * cost) return Math.min(wanted, halfWay);
-    return this.#isPausing ? Math.min(wanted, SAFELY_BELOW * this.#failedCost) : wanted;
-  }
-
-  get #isPausing(): boolean {
-    return this.#failedCost < Infinity && this.#sinceFailure < this.#pause;
-  }
-
-  #forgetFailure(): void {
-    this.#failedCost = Infinity;
   }
 
   #remember(run: RunCost): void {
@@ -182,7 +131,6 @@ export class RunCosts {
     if (this.#oddInARow >= Math.max(MOST_ODD, Math.log(CHANCE) / Math.log(this.#oddShare))) {
       this.#oddInARow = 0;
       this.#classes.forgetFrom(0);
-      this.#forgetFailure();
       return;
     }
     this.#classes.add({ ...run, runMs: isOdd ? Math.min(runMs, ODD * usualMs) : runMs });

@@ -8,11 +8,11 @@
 import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
+import { FailedSizes } from "../core/policy/failed-sizes.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/target-rule.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
-import { FailedSizes } from "./failed-sizes.ts";
 import { lateOf } from "./let-go.ts";
 import { RunTimeModel } from "./run-time-model.ts";
 import { SlowSizes } from "./slow-sizes.ts";

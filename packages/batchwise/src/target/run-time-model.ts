@@ -1,8 +1,8 @@
-// Predicts how long a batch runs, by its cost, from the batches that have run. Nothing is assumed of
-// the handler but that a larger batch takes no less time. One speed factor stands above the means of
-// all classes of cost. It follows slowly, and jumps where several batches in a row agree that the
-// handler has become slower or faster. Beside the mean stands the 84th percentile of real over
-// predicted.
+// Predicts how long a batch runs, by its cost, from the batches that have run. Nothing is assumed
+// of the handler but that a larger batch takes no less time. One speed factor stands above the
+// means of all classes of cost. It follows slowly, and jumps where several batches in a row agree
+// that the handler has become slower or faster. Beside the mean stands the 84th percentile of real
+// over predicted.
 
 import { type CostClass, CostClasses, classBelow, ENOUGH, type RunCost, unitMs } from "../core/policy/cost-classes.ts";
 
@@ -21,8 +21,8 @@ const [AGREED, DIFFERENT] = [4, 1.5];
 const [STEP, LEAST] = [0.05, 0.03];
 
 /**
- * The share of its weight that a class keeps at each batch of another: the speed has followed others
- * since, and what they took for a change of speed may have been noise.
+ * The share of its weight that a class keeps at each batch of another: the speed has followed
+ * others since, and what they took for a change of speed may have been noise.
  */
 const KEPT = 0.99;
 

@@ -1,5 +1,6 @@
-// What failures say of the size of batches: a provider's limit of inputs, or a GPU's memory. The
-// largest size that succeeded is kept to after a larger one has failed, and larger ones are tried
+// Learns from failures how large batches may be: a provider's limit of inputs, a GPU's memory, or a
+// time limit. After a larger one has failed, batches keep to the largest size that succeeded, then
+// go half-way to the one that failed, as long as there is much between them. Larger ones are tried
 // rarely. A size that has succeeded may fail later, since limits fall, too: then smaller ones are
 // tried, down to a single item. If that fails as well, it is not the size.
 
@@ -7,6 +8,8 @@
 const [FIRST_PAUSE, LONGEST_PAUSE] = [4, 256];
 /** A success of this part of a failed cost, or so many of at least half of it, shows chance. */
 const [LIKE, MANY] = [0.9, 16];
+/** A size is not tried half-way to one that failed if it is at most this many times as large. */
+const NEAR = 1.1;
 
 export class FailedSizes {
   /** The largest cost that has succeeded, lately if such batches fail now. */
@@ -20,6 +23,8 @@ export class FailedSizes {
   #failed = 0;
   /** Batches of at least half of that cost that have succeeded since. */
   #others = 0;
+  /** The cost of the last failure of a size that had not succeeded. */
+  #tooLarge = Infinity;
   /** Sizes that had succeeded fail, and no smaller one has succeeded since. */
   #isFalling = false;
   #batches = 0;
@@ -31,6 +36,7 @@ export class FailedSizes {
     if (this.#failed === Infinity || (size > 1 && cost > this.safe)) return;
     if (cost > this.largest) {
       this.safe = this.largest || cost / 2;
+      this.#tooLarge = cost;
       this.#batches = 0;
       if (this.largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
       return;
@@ -53,6 +59,8 @@ export class FailedSizes {
     } else if (this.largest === 0 || this.#batches >= this.#pause) this.safe = Infinity;
     if (cost > this.largest) this.#pause = FIRST_PAUSE;
     this.largest = Math.max(this.largest, cost);
+    const halfWay = (this.largest + this.#tooLarge) / 2;
+    if (this.safe < Infinity && !this.#isFalling && halfWay > NEAR * this.largest) this.safe = halfWay;
     if (2 * cost >= this.#failed) this.#others += 1;
     if (this.#failed === Infinity || cost >= LIKE * this.#failed || this.#others >= MANY) this.#failed = 0;
   }
