@@ -7,8 +7,6 @@ export const integration: string[] = [
   "compat/*/test/**/*.test.ts",
   // It needs the releases of TypeScript in compat/versions.
   "packages/batchwise/test/types/misspelt-options.test.ts",
-  // They run in real time, which a lower priority would stretch.
-  "packages/batchwise/test/dispatch/providers/local/{handler,server}.test.ts",
 ];
 
 /** Run in threads: vitest refuses to fake process.nextTick in a child process. */

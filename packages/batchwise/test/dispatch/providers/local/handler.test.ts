@@ -1,5 +1,5 @@
-// The local account over a function: requests when it is slow, throws or answers badly, and changes
-// to waiting requests.
+// The local account over a function, in virtual time: requests when it is slow, throws or answers
+// badly, and changes to waiting requests.
 
 import { createBatcher } from "batchwise";
 import { memoryStore } from "batchwise/dispatch";
@@ -7,11 +7,50 @@ import { type LocalAccountOptions, type LocalHandler, localAccount } from "batch
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
-import { describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { DispatcherOptions } from "../../../../src/dispatch/contract/dispatcher-options.ts";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
-import { ask, dispatch, endAll, names, outcomes, pause } from "./rig.ts";
+import { virtualClock } from "../../../../src/testing/index.ts";
+import * as rig from "./rig.ts";
+import { ask, endAll, names } from "./rig.ts";
 
 endAll();
+
+const START = Date.UTC(2026, 0, 5, 8);
+const STEP_MS = 10;
+let time = virtualClock(START);
+beforeEach(() => {
+  time = virtualClock(START);
+});
+
+const dispatch = (options: LocalAccountOptions, more: Partial<DispatcherOptions> = {}) =>
+  rig.dispatch(options, { clock: time, ...more });
+
+/** Lets time pass until this is true. */
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let steps = 0; !isTrue(); steps += 1) {
+    if (steps > 10_000) throw new Error("It did not come about.");
+    await time.advance(STEP_MS);
+  }
+}
+
+/** Lets time pass until the work has ended. */
+async function passing<Value>(work: Promise<Value>): Promise<Value> {
+  let isOver = false;
+  const ended = (): void => {
+    isOver = true;
+  };
+  work.then(ended, ended);
+  await until(() => isOver);
+  return work;
+}
+
+const outcomes = (of: Parameters<typeof rig.outcomes>[0], count: number) => passing(rig.outcomes(of, count));
+
+const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    time.setTimeout(resolve, ms);
+  });
 
 const said = (body: JsonObject): string =>
   String(((body.messages as readonly JsonObject[]).at(-1) as JsonObject).content);
@@ -37,7 +76,7 @@ describe("lines that a function runs", () => {
     };
     const dispatcher = await dispatch({ handler });
     await dispatcher.enqueue(ask("a"));
-    expect(await dispatcher.result("a")).toMatchObject({
+    expect(await passing(dispatcher.result("a"))).toMatchObject({
       status: "succeeded",
       response: { statusCode: 200, body: { said: "a" } },
       usage: { inputTokens: 2, outputTokens: 1 },
@@ -70,14 +109,14 @@ describe("lines that a function runs", () => {
       order.push(said(body));
       now += 1;
       most = Math.max(most, now);
-      await pause(2);
+      await sleep(2);
       now -= 1;
       return echo(body);
     };
     const own = { handler, concurrency: 3, limits: { maxRequests: 10, maxEnqueuedBatches: 2 } };
     const dispatcher = await dispatch(own, { thresholds: { maxRequests: 10, maxAgeMs: 20 } });
     await dispatcher.enqueueMany(names(100).map((name) => ask(name)));
-    await expect.poll(() => order.length).toBeGreaterThan(5);
+    await until(() => order.length > 5);
     await dispatcher.enqueue(ask("urgent", { priority: 9 }));
     await outcomes(dispatcher, 101);
     expect(most).toBe(3);
@@ -110,7 +149,7 @@ describe("a function", () => {
     });
     const dispatcher = await dispatch({ handler, maxRetries: 0 });
     await dispatcher.enqueue(ask("a"));
-    expect(await dispatcher.result("a")).toMatchObject({ status: "failed", attempts });
+    expect(await passing(dispatcher.result("a"))).toMatchObject({ status: "failed", attempts });
     expect(handler).toHaveBeenCalledTimes(calls);
   });
 
@@ -123,19 +162,19 @@ describe("a function", () => {
   ])("that answers with %s fails that line in words", async (_case, answer, words) => {
     const dispatcher = await dispatch({ handler: () => answer });
     await dispatcher.enqueue(ask("a"));
-    const { status, error, attempts } = await dispatcher.result("a");
+    const { status, error, attempts } = await passing(dispatcher.result("a"));
     expect([status, error?.code, attempts]).toEqual(["failed", "handler_result", 1]);
     expect(error?.message).toContain(words);
   });
 
   test("that never answers loses its line's try, not its place", async () => {
     const handler: LocalHandler = (body) => (said(body) === "r0" ? new Promise(() => {}) : echo(body));
-    const dispatcher = await dispatch({ handler, concurrency: 1, lineTimeoutMs: 100 }, { retry: { attempts: 1 } });
+    const dispatcher = await dispatch({ handler, concurrency: 1, lineTimeoutMs: 20 }, { retry: { attempts: 1 } });
     await dispatcher.enqueueMany(names(5).map((name) => ask(name)));
     const seen = await outcomes(dispatcher, 5);
     expect(seen.get("r0")).toMatchObject({
       status: "failed",
-      error: { code: "timeout", message: "No answer within 100 ms." },
+      error: { code: "timeout", message: "No answer within 20 ms." },
     });
     expect([...seen.values()].filter(({ status }) => status === "succeeded")).toHaveLength(4);
   });
@@ -146,9 +185,10 @@ describe("requests that wait for their turn", () => {
     const { handler, running, end } = held();
     const dispatcher = await dispatch({ handler, concurrency: 1 });
     await dispatcher.enqueueMany(names(5).map((name) => ask(name)));
-    await expect.poll(() => running).toEqual(["r0"]);
+    await until(() => running.length > 0);
+    expect(running).toEqual(["r0"]);
     await dispatcher.cancel(["r1", "r2", "r3", "r4"]);
-    await pause(1_100);
+    await time.advance(1_100);
     end("r0");
     const seen = await outcomes(dispatcher, 5);
     expect([...seen.values()].map(({ id, status }) => [id, status]).toSorted()).toEqual([
@@ -163,13 +203,13 @@ describe("requests that wait for their turn", () => {
   test("and whose deadline passes expire, unpaid", async () => {
     const { handler, running, end } = held();
     const dispatcher = await dispatch({ handler, concurrency: 1 });
-    const deadlineAt = Date.now() + 700;
+    const deadlineAt = START + 700;
     await dispatcher.enqueueMany([ask("r0"), ...["r1", "r2"].map((name) => ask(name, { deadlineAt }))]);
-    await expect.poll(() => running.length).toBe(1);
+    await until(() => running.length === 1);
     const [first = ""] = running;
-    await pause(1_200);
+    await time.advance(1_200);
     end(first);
-    if (first !== "r0") await expect.poll(() => running.length).toBe(2);
+    if (first !== "r0") await until(() => running.length === 2);
     end("r0");
     const seen = await outcomes(dispatcher, 3);
     const expired = [...seen.values()].filter(({ status }) => status === "expired");
@@ -184,12 +224,12 @@ describe("requests that wait for their turn", () => {
     const { handler, running, end } = held();
     const dispatcher = await dispatch({ handler, concurrency: 1 });
     await dispatcher.enqueueMany(names(3).map((name) => ask(name)));
-    await expect.poll(() => running.length).toBe(1);
+    await until(() => running.length === 1);
     await dispatcher.pauseAccount("local");
-    await pause(1_100);
+    await time.advance(1_100);
     end("r0");
-    expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded" });
-    await pause(300);
+    expect(await passing(dispatcher.result("r0"))).toMatchObject({ status: "succeeded" });
+    await time.advance(300);
     expect(running).toEqual(["r0"]);
     expect(await dispatcher.batches()).toMatchObject([{ state: "running" }]);
   });
@@ -201,13 +241,13 @@ describe("a dispatcher that stops", () => {
     const counts = new Map<string, number>();
     const handler: LocalHandler = async (body) => {
       counts.set(said(body), (counts.get(said(body)) ?? 0) + 1);
-      await pause(5);
+      await sleep(5);
       return echo(body);
     };
     const first = await dispatch({ handler, concurrency: 4 }, { store });
     await first.enqueueMany(names(200).map((name) => ask(name)));
-    await expect.poll(() => counts.size).toBeGreaterThan(50);
-    await first.stop();
+    await until(() => counts.size > 50);
+    await passing(first.stop());
     const atStop = counts.size;
     expect(atStop).toBeLessThan(190);
     const second = await dispatch({ handler, concurrency: 4 }, { store });
@@ -221,25 +261,25 @@ describe("a dispatcher that stops", () => {
     const { handler, running } = held();
     const dispatcher = await dispatch({ handler, requestTimeoutMs: 60_000 }, { leaseMs: 120_000 });
     await dispatcher.enqueue(ask("a"));
-    await expect.poll(() => running).toEqual(["a"]);
-    const began = performance.now();
-    await dispatcher.stop();
-    expect(performance.now() - began).toBeLessThan(10_000);
+    await until(() => running.length > 0);
+    const began = time.now();
+    await passing(dispatcher.stop());
+    expect(time.now() - began).toBeLessThan(10_000);
   });
 });
 
 describe("a local account as the fallback of a provider", () => {
   test("runs the tail that is too small for the provider, and nothing else", async () => {
-    const fake = fakeProvider({ plan: { validateMs: 0, runMs: 20, finalizeMs: 0 } });
+    const fake = fakeProvider({ clock: time, plan: { validateMs: 0, runMs: 20, finalizeMs: 0 } });
     const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
-    const provider = openaiAccount({ client, pollMs: 20, requestTimeoutMs: 1_000, limits: { minRequests: 10 } });
+    const provider = openaiAccount({ client, pollMs: 20, requestTimeoutMs: 60_000, limits: { minRequests: 10 } });
     const ran: string[] = [];
     const handler: LocalHandler = (body) => {
       ran.push(said(body));
       return echo(body);
     };
     const local = localAccount({ handler, fallback: true, requestTimeoutMs: 1_000 });
-    const more = { accounts: [provider, local], thresholds: { maxRequests: 10, maxAgeMs: 300 } };
+    const more = { accounts: [provider, local], thresholds: { maxRequests: 10, maxAgeMs: 300 }, leaseMs: 120_000 };
     const dispatcher = await dispatch({ handler }, more);
     await dispatcher.enqueueMany(names(13).map((name) => ask(name)));
     await outcomes(dispatcher, 13);
@@ -256,7 +296,7 @@ describe("two dispatchers on one store", () => {
     const { handler, running, end } = held();
     const first = await dispatch({ handler, concurrency: 8, limits }, more);
     await first.enqueueMany(names(8).map((name) => ask(name)));
-    await expect.poll(() => running.length).toBe(4);
+    await until(() => running.length === 4);
     const ran: string[] = [];
     const quick: LocalHandler = (body) => {
       ran.push(said(body));

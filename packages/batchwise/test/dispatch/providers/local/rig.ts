@@ -1,4 +1,4 @@
-// A dispatcher in real time whose only account runs its lines itself.
+// A dispatcher whose only account runs its lines itself; in real time without a `clock`.
 
 import { createDispatcher, type DispatcherOptions, memoryStore } from "batchwise/dispatch";
 import { type LocalAccountOptions, localAccount } from "batchwise/dispatch/local";

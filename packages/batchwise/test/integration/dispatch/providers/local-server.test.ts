@@ -1,19 +1,20 @@
-// The local account over a real server of OpenAI's format that is busy, down, wrong or slow.
+// The local account over a real server of OpenAI's format that is busy, down, wrong or slow. In real
+// time, which the server and the account's own pauses need.
 
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
-import { ask, dispatch, endAll, names, outcomes, pause, server } from "./rig.ts";
+import { ask, dispatch, endAll, names, outcomes, pause, server } from "../../../dispatch/providers/local/rig.ts";
 
 endAll();
 
 describe("lines that a server of OpenAI's shape runs", () => {
   test("run once each, at most `concurrency` at a time, and end with the server's own answers", async () => {
-    const model = await server(() => ({ delayMs: 10 }));
+    const model = await server(() => ({ delayMs: 5 }));
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 5 });
-    await dispatcher.enqueueMany(names(300).map((name) => ask(name)));
-    const seen = await outcomes(dispatcher, 300);
-    for (const name of names(300)) {
+    await dispatcher.enqueueMany(names(100).map((name) => ask(name)));
+    const seen = await outcomes(dispatcher, 100);
+    for (const name of names(100)) {
       expect(seen.get(name)).toMatchObject({
         status: "succeeded",
         attempts: 1,
@@ -99,14 +100,14 @@ describe("a server", () => {
 
   test("that is busy is not called for as long as it says, by any line", async () => {
     const model = await server(({ said, count }) =>
-      said === "r0" && count === 1 ? { status: 429, headers: { "retry-after": "0.6" }, body: {} } : { delayMs: 5 },
+      said === "r0" && count === 1 ? { status: 429, headers: { "retry-after": "0.2" }, body: {} } : { delayMs: 5 },
     );
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 2 });
     await dispatcher.enqueueMany(names(30).map((name) => ask(name)));
     const seen = [...(await outcomes(dispatcher, 30)).values()];
     expect(seen.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
     const gaps = model.times.slice(1).map((time, index) => time - (model.times[index] ?? 0));
-    expect(Math.max(...gaps)).toBeGreaterThan(550);
+    expect(Math.max(...gaps)).toBeGreaterThan(180);
   });
 
   test("that requests a long pause gets it: the batch waits in the store", async () => {
@@ -117,7 +118,7 @@ describe("a server", () => {
     expect(dispatcher.errors[0]).toMatchObject({
       ...{ code: "ACCOUNT_FULL", cause: { failure: { kind: "rateLimited", retryAfterMs: 3_600_000 } } },
     });
-    await pause(300);
+    await pause(100);
     expect(model.times).toHaveLength(1);
   });
 
@@ -193,7 +194,7 @@ describe("a server", () => {
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 1 });
     await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
     await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
-    await pause(200);
+    await pause(100);
     expect(model.times).toHaveLength(1);
     const { ledgers } = await dispatcher.stats();
     expect(ledgers).toMatchObject([{ name: "local", blockedUntil: expect.any(Number) }]);
