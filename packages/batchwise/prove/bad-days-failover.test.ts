@@ -1,7 +1,7 @@
 // A failover of a real PostgreSQL with two standbys behind a proxy, under two busy processes that
-// are not started anew: the primary dies, the proxy first leads to a standby that stays a reader,
-// then to the one that is promoted. Replication is synchronous: nothing that was acknowledged is
-// lost, and each request runs once. Half a minute.
+// are not restarted: the primary dies, the proxy first leads to a standby that stays a reader, then
+// to the one that is promoted. Replication is synchronous: nothing that was acknowledged is lost,
+// and each request runs once. Half a minute.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -78,7 +78,7 @@ export async function stopsInTime(dispatcher: Dispatcher): Promise<void> {
   expect((performance.now() - begunAt) / SECOND).toBeLessThan(STOP_SECONDS);
 }
 
-/** Enqueues again and again what is refused, as long as it is told that it may. */
+/** Enqueues refused requests again and again, while their errors are retryable. */
 export async function enqueueAtLast(dispatcher: Dispatcher, id: string): Promise<void> {
   const request = ask(id);
   for (;;) {

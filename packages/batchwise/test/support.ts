@@ -24,7 +24,7 @@ export async function echo<Item>({ clock, handler }: Rig<Item, Item>): Promise<v
   await clock.settle();
 }
 
-/** Answers all calls, and those that follow, until nothing runs any more. */
+/** Answers all calls, including later ones, until none is running. */
 export async function echoAll<Item>(of: Rig<Item, Item>): Promise<void> {
   await of.clock.settle();
   while (of.handler.open.length > 0) await echo(of);

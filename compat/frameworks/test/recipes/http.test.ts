@@ -62,7 +62,7 @@ class Running {
 
 const lengths = (texts: string[]): number[] => texts.map((text) => text.length);
 
-/** A handler whose batches wait to be let go. */
+/** A handler whose batches wait until they are released. */
 class Gate {
   readonly batches: string[][] = [];
   open = (): void => {};

@@ -140,7 +140,7 @@ test("a client keeps no limiter alive", async () => {
   const { client } = grantingClient();
   const make = (index: number) => new WeakRef(redisRateLimiter({ client, ...rates, key: `tenant ${index}` }));
   const made = Array.from({ length: 100 }, (_, index) => make(index));
-  // What a WeakRef has been asked for in a task lives until its end.
+  // An object that a WeakRef has returned in a task lives until the task's end.
   await new Promise((resolve) => setImmediate(resolve));
   collectGarbage();
   expect(made.filter((limiter) => limiter.deref() !== undefined)).toHaveLength(0);

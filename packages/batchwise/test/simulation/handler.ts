@@ -140,7 +140,7 @@ export class HandlerActor {
 }
 
 /**
- * True if the answer to a call has no effect any more: it has run out of time, or the batcher was
+ * True if the answer to a call can have no effect: the call ran out of time, or the batcher was
  * closed during it.
  */
 function isOver(model: Model, call: Call): boolean {

@@ -93,8 +93,8 @@ export class Place {
   priority: number;
   hasRisen = false;
   /**
-   * True if its dedupe key was forgotten while it ran: no caller joins it any more, and its result
-   * is not cached.
+   * True if its dedupe key was forgotten while it ran: no later caller joins it, and its result is
+   * not cached.
    */
   isForgotten = false;
   enteredAt: number;

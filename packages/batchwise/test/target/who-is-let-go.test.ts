@@ -1,4 +1,4 @@
-// The table of the latency target's rule: who is let go, when, and what the refused are told.
+// The table of the latency target's rule: which items are refused, when, and with which error.
 
 import { type BatchOptions, type BatchwiseError, createBatcher, rateLimiter } from "batchwise";
 import { virtualClock } from "batchwise/testing";

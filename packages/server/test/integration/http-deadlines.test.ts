@@ -59,8 +59,8 @@ describe("while its body comes slowly, a request", () => {
   const CHUNKS = 100;
 
   /**
-   * A body that takes a second, with how many of its chunks were asked for and whether it was given
-   * up.
+   * A body that takes a second, with the number of its chunks that were read, and whether it was
+   * abandoned.
    */
   function slowBody(): { body: ReadableStream<Uint8Array>; asked: () => number; isCancelled: () => boolean } {
     let asked = 0;

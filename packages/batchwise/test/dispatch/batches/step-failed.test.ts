@@ -1,5 +1,5 @@
-// Accounts that throw unforeseen errors, in each call of each step: a batch is tried again, later
-// each time, and is put aside in the end, unless the provider may still receive a create.
+// Accounts that throw unforeseen errors, in each call of each step: a batch is retried, later each
+// time, and ends in quarantine, unless the provider may still receive a create.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
@@ -158,7 +158,7 @@ test("a store that does not answer is waited out, however long", async () => {
   isDown = true;
   await dispatcher.enqueueMany(["a", "b"].map((name) => ask(name)));
   await here.time.advance(6 * HOUR);
-  // Nor is it a try of the account that asked for the lines.
+  // Nor is it a try of the account that requested the lines.
   expect(await dispatcher.batches()).toMatchObject([{ state: "submitting", lastError: null }]);
   isDown = false;
   await here.until(() => isAtRest(here.store, here.time.now()));

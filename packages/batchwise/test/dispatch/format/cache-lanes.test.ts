@@ -1,4 +1,4 @@
-// Lanes of requests that share a cache are told from all others.
+// Lanes of requests that share a cache differ from all others.
 
 import { expect, test } from "vitest";
 import { cacheLaneName, cacheLaneOf } from "../../../src/dispatch/batches/seal/cache-lanes.ts";

@@ -25,7 +25,7 @@ const BURST = { share: 0.2, at: 18 * HOUR };
 const BAD_SHARE = 0.01;
 const FAILED_SHARE = 0.05;
 const SMALL = 150 * SCALE;
-/** Turns of the platform without a call under way after which nothing is going on any more. */
+/** Turns of the platform without a running call after which nothing is running. */
 const QUIET_TURNS = 4;
 
 export interface AccountOfDay {

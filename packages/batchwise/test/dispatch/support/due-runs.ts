@@ -34,7 +34,7 @@ export function before(store: Store, work: (name: string, input: unknown) => Pro
   });
 }
 
-/** Batches that somebody holds. */
+/** Batches with a lease. */
 export async function leases(store: Store, now: number): Promise<number> {
   const batches = await store.batches({ limit: 10_000 });
   return batches.filter(({ leaseUntil }) => leaseUntil > now).length;

@@ -152,7 +152,10 @@ export function testPriceInOlderWork(open: () => Promise<Store>): void {
   });
 }
 
-/** Starts a dispatcher on a fixture, and resumes what was put aside once all else has gone on. */
+/**
+ * Starts a dispatcher on a fixture, and resumes the quarantined batches once all others have
+ * continued.
+ */
 async function resumed(
   store: Store,
   options: Pick<DispatcherOptions, "prices" | "maxPrice"> = {},

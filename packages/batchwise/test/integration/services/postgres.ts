@@ -96,7 +96,7 @@ export async function startPostgres({
       return { ...config, application_name: name, options: `-c search_path=${name}${tablespace}` };
     },
     stop: async () => {
-      // Stops at once: unwritten data is not needed any more.
+      // Stops at once: unwritten data is not needed.
       await stopProgram(child, "SIGQUIT");
       await disk?.remove();
       rmSync(folder, { recursive: true, force: true });

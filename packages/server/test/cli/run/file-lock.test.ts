@@ -25,7 +25,7 @@ test("one process has it at a time, and nothing is left of it afterwards", async
   first.lock?.release();
   const second = takeLock(path, owner("b", { pid: 7 }), runs);
   expect(second.lock).not.toBeNull();
-  // Not its own any more.
+  // The lock is no longer its own.
   first.lock?.release();
   expect(existsSync(path)).toBe(true);
   second.lock?.release();
@@ -51,8 +51,7 @@ test("of two processes that find a dead lock at the same moment one takes it", a
   writeFileSync(path, JSON.stringify(owner("old", { pid: GONE })));
   const others: unknown[] = [];
   const slow = takeLock(path, owner("slow", { pid: 7 }), (pid) => {
-    // It has seen that the owner is gone; before it does anything about that, the other one has
-    // taken the lock.
+    // It has seen that the owner is dead; before it acts, another process has taken the lock.
     if (pid === GONE && others.length === 0) others.push(takeLock(path, owner("quick", { pid: 8 }), runs).lock);
     return runs(pid);
   });

@@ -1,5 +1,5 @@
 // Runs a batch of an account that runs lines itself (`Account.execute`): decides whether a pass
-// begins, and what follows once it is over or was broken off. The process that leases the batch
+// begins, and what follows when it has ended or was cut off. The process that leases the batch
 // next, after a kill, a stop or a lost lease, runs only open lines. So only the store's state says
 // which lines have run, and no process can leave a batch "running".
 

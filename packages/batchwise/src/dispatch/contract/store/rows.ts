@@ -51,7 +51,9 @@ export interface RequestRow {
   /** Batch and place while claimed; null otherwise. */
   readonly batchKey: string | null;
   readonly ord: number | null;
-  /** Asked for while claimed; false again once its batch has let it go. */
+  /**
+   * True if its cancel was requested while it was claimed; false again once it has left its batch.
+   */
   readonly cancelRequested: boolean;
   /** null until it has ended. */
   readonly ended: Ended | null;

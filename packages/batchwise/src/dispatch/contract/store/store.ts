@@ -21,9 +21,9 @@
 //   (retryable); STORE_FULL, STORE_READ_ONLY of a file, STORE_FORBIDDEN, STORE_SCHEMA,
 //   STORE_DAMAGED (not).
 // - A store whose data can be emptied or set back while processes run (a Redis server) detects a
-//   loss of anything that this process was told. All calls begun before the detection then do
-//   nothing and reject with one STORE_SET_BACK, which becomes its `setBack`; later calls work on
-//   the remaining data.
+//   loss of any write that it has confirmed to this process. All calls begun before the detection
+//   then do nothing and reject with one STORE_SET_BACK, which becomes its `setBack`; later calls
+//   work on the remaining data.
 //
 // The dispatcher guarantees to a store, whatever a provider or callback returns:
 // - Texts in writes have no NUL character and no half of a surrogate pair. Texts to search for may

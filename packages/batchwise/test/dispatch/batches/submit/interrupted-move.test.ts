@@ -1,6 +1,6 @@
-// A process that dies between moving a request out of a batch and writing what follows from that,
-// where the next process finds no fallback account: nobody moves anything then, and the batch goes
-// on from what the dead one left.
+// A process dies between moving a request out of a batch and writing the consequence, and the next
+// process has no fallback account: nothing else moves, and the batch continues from the state that
+// the dead process left.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";

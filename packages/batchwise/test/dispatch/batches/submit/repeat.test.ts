@@ -1,5 +1,5 @@
-// A create that is repeated under its idempotency token because nobody knows what came of it: as
-// long as that is so, the token stays, whatever becomes of the repetition.
+// A create that is repeated under its idempotency token because its result is unknown: until it is
+// known, the token stays, whatever the result of the repetition.
 
 import { describe, expect, test } from "vitest";
 import type { Failure } from "../../../../src/dispatch/contract/failures.ts";

@@ -1,6 +1,6 @@
-// Batches that do not get through: what is refused on the way to the provider is made smaller, what
-// nobody takes is found out or put aside in the end, and what only its account keeps waiting goes
-// to another one.
+// Batches that are not accepted: a batch that is refused before the provider is made smaller, a
+// request that no account accepts is isolated or ends in quarantine, and a batch that only its
+// account delays moves to another account.
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";

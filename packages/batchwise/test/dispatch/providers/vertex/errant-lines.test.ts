@@ -69,7 +69,7 @@ const CHAT = "/v1/chat/completions";
 const DEEP_CALL = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":DEEP}}]}}]}`;
 const DEEP_USE = `{"type":"message","content":[{"type":"tool_use","id":"t","name":"f","input":DEEP}]}`;
 
-/** The line with a response that nobody can convert. */
+/** The line with a response that cannot be converted. */
 function withResponse(line: JsonObject, response: string): string {
   return JSON.stringify({ ...line, response: "RESPONSE" }).replace('"RESPONSE"', response.replace("DEEP", deep()));
 }

@@ -39,7 +39,7 @@ test("waits while a process of the older version holds a batch, says so, and the
   expect(older.prepare("SELECT provider_file_id FROM batchwise_batch LIMIT 1").get()).toBeDefined();
   older.exec(lease(0));
   expect((await store.probe(1, 0)).inBatches).toBe(33);
-  // One that goes on all the same cannot send anything any more.
+  // An older process that continues nevertheless cannot send anything.
   expect(() => older.exec("UPDATE batchwise_batch SET provider_file_id = 'in the create'")).toThrow(/no such column/);
   older.close();
   await store.close();

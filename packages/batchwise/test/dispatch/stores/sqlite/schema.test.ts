@@ -34,7 +34,7 @@ async function membersOf(store: Store, key: string): Promise<string[]> {
   return (await store.requests({ batchKey: key, fromOrd: 0, limit: 100 })).map(({ id }) => id);
 }
 
-/** What a seal of the lane claims, in order. On a ledger of its own, unless told. */
+/** What a seal of the lane claims, in order. On a ledger of its own by default. */
 async function claimed(store: Store, lane: string, now: number, most = 100, ledger = "roomy"): Promise<string[]> {
   const key = `${lane} at ${now}`;
   const { ok } = await seal(store, key, lane, now, ledger, most);

@@ -75,7 +75,7 @@ export class SimOperator {
       // A failed batch has no results, so it is sent again.
       if (own === undefined) dispatcher.resume(batch.key).catch(() => {});
       // Its results had not one line, so that it was not known as ours: adopted again, it would be
-      // put aside again.
+      // quarantined again.
       else if (isGivenBack(batch, own)) dispatcher.requeue(batch.key).catch(() => {});
       else dispatcher.adopt(batch.key, own).catch(() => {});
     }

@@ -19,7 +19,7 @@ const PAYER = payerName("tenant", "acme");
 const prices = { m: { input: 0.001, output: 0.001, batchDiscount: 0 } };
 const LIMIT = 3_000;
 
-/** Keeps what each batch has reserved and cost, as the store was told. */
+/** Keeps the reservation and the cost of each batch, as written to the store. */
 class Book {
   readonly #store: Store;
   readonly #batches = new Map<string, { readonly reserved: number; cost: number; isOpen: boolean }>();

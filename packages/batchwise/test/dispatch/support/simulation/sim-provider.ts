@@ -211,8 +211,8 @@ export class SimProvider {
     const { key, attempt } = input;
     const { byPlace = false } = this.#options;
     const token = `${key}-${attempt}`;
-    // Later tries of a create under its token are the same create. Whether a process that died
-    // after its intent has sent one with its lines, nobody knows: it counts as sent at any time.
+    // Later tries of a create under its token are the same create. It is unknown whether a process
+    // that died after its intent has sent a create with its lines: it counts as sent at any time.
     if (record.tag === "idempotencyToken" && !this.#triedAt.has(token)) {
       this.#triedAt.set(token, given === null ? this.#options.time.now() : Number.NEGATIVE_INFINITY);
     }

@@ -30,7 +30,7 @@ interface Service {
    */
   counting(succeeded: number | null): (body: string) => string;
   storage(clock: Clock): FakeStorage;
-  /** The account, and how its clients are let go of. */
+  /** The account, and how its clients are closed. */
   open(url: string, storageUrl: string): { readonly account: Account; close(): void };
 }
 

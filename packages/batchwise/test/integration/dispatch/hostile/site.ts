@@ -39,7 +39,7 @@ export interface Site {
   readonly storage: FakeStorage;
   readonly store: Store;
   readonly dispatcher: Dispatcher;
-  /** What `onError` was told. */
+  /** The errors that `onError` has received. */
   readonly told: readonly string[];
   readonly ids: readonly string[];
   /** Runs time on until the condition holds; rejects after so many virtual hours. */

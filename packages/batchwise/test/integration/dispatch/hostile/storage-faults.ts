@@ -30,7 +30,7 @@ const EXPIRED = [400, "ExpiredToken", "The provided token has expired."] as cons
 const MOVED = [301, "PermanentRedirect", "The bucket must be addressed elsewhere."] as const;
 const REGION = [400, "AuthorizationHeaderMalformed", "The region is wrong; expecting eu-west-1"] as const;
 
-/** An answer with a 200 that says an error all the same. */
+/** An answer with a 200 that contains an error. */
 const okError = (site: Site): FakeFault["reply"] => {
   const { reply } = { reply: refusal(site, 200, "InternalError", "We encountered an internal error.") };
   return reply ?? "drop";

@@ -33,7 +33,7 @@ function signal(): { readonly promise: Promise<void>; give(): void } {
 }
 
 /**
- * A pool whose clients stop before the first statement that has this text, until they are let go.
+ * A pool whose clients stop before the first statement that has this text, until they are released.
  */
 function stopping(pool: pg.Pool, before: string) {
   const reached = signal();

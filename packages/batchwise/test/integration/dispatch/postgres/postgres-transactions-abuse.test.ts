@@ -1,5 +1,5 @@
-// What a user may give `enqueueIn` that cannot work, and what may become of the connection
-// meanwhile: each is told in words that say what to do.
+// Wrong arguments of `enqueueIn`, and faults of the connection during the call: each error names
+// the remedy.
 
 import { createDispatcher, type DispatchRequest } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

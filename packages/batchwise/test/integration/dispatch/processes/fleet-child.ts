@@ -35,7 +35,7 @@ const account = openaiAccount({ client, pollMs: 100, requestTimeoutMs: LEASE_MS 
 const dispatcher = createDispatcher({
   store,
   accounts: [account],
-  // A lease whose answer was cut off is held by nobody until it expires.
+  // No process knows of a lease whose answer was cut off, so it lasts until it expires.
   leaseMs: LEASE_MS,
   thresholds: { maxRequests: 500, maxAgeMs: 500 },
 });

@@ -63,7 +63,7 @@ function start(program: string, work: FleetWork, signal: AbortSignal): Member {
   const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(work)], {
     ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "pipe", "inherit"] },
   });
-  // One that cannot be told anything any more has ended, and says so there.
+  // A process that no message reaches has ended, and has reported that itself.
   child.stdin.on("error", () => {});
   return {
     ready: once(child.stdout, "data"),

@@ -192,7 +192,7 @@ function bodiesFor(service: Service): (content: string) => JsonObject {
   return (content) => ({ model, max_tokens: 9, messages: [{ role: "user", content }] });
 }
 
-/** `failpoint` is told of each named point that is passed. */
+/** Calls `failpoint` at each named point. */
 export async function dispatchAll(work: KillWork, failpoint: (name: string) => void): Promise<KillReport> {
   const { store, end } = await openStore(work.place);
   const dispatcher = createDispatcher({

@@ -1,6 +1,7 @@
 // Bedrock and Vertex AI on their worst days: every fault of the tables in hostile/ at every family
 // of models, through the official SDKs over real sockets, on one of four stores each. Nothing is
-// lost, nothing ends twice, nothing runs twice that need not, and the user is told in words.
+// lost, nothing ends twice, nothing runs twice that need not, and the user gets a sentence about
+// it.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +19,7 @@ import { STORAGE_FAULTS } from "../hostile/storage-faults.ts";
 import { type OpenStore, openStore } from "../stores/open-store.ts";
 
 const REQUESTS = 4;
-/** Virtual time that a batch may take, and that one put aside is watched for. */
+/** Virtual time that a batch may take, and for which a quarantined one is watched. */
 const LONGEST_HOURS = 240;
 
 const folder = mkdtempSync(join(databaseParent(), "batchwise-hostile-"));

@@ -1,5 +1,5 @@
 // The first call of a newcomer with one thing wrong, over real sockets and in real time: each is
-// told without having been asked for.
+// reported without any option.
 
 import { once } from "node:events";
 import { createServer } from "node:http";

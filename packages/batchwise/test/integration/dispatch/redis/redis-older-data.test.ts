@@ -23,7 +23,7 @@ async function olderStore(glob = ""): Promise<Store> {
   const client = clientAt(port);
   onTestFinished(() => client.disconnect());
   for (const [command, name, ...rest] of COMMANDS) {
-    // Ledgers are told to the server's run that wrote them; this one is another.
+    // Ledgers belong to the server's run that wrote them; this run is another.
     if (name !== "epoch") await client.call(command, `{${prefix}${glob}}:${name}`, ...rest);
   }
   return redisStore({ client, prefix: `${prefix}${glob}` });

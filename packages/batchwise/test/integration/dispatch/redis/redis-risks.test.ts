@@ -40,7 +40,7 @@ async function setForTest(settings: Readonly<Record<string, string | number>>): 
 }
 
 /**
- * A server that begins an append-only file anew loses what it answers until the file is written.
+ * A server that starts a new append-only file loses its confirmed writes until the file is written.
  */
 async function isRewriting(): Promise<boolean> {
   return /aof_rewrite_(in_progress|scheduled):1/.test(await admin.info("persistence"));

@@ -58,7 +58,7 @@ describe("in Redis", () => {
       string,
       ...string[],
     ][]) {
-      // Ledgers are told to the server's run that wrote them; this one is another.
+      // Ledgers belong to the server's run that wrote them; this run is another.
       if (name === "epoch") await client.hset(key(name), "layout", layout);
       else await client.call(command, key(name), ...rest);
     }

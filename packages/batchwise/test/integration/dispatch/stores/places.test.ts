@@ -1,4 +1,4 @@
-// What servers keep of tenants and lanes that are over. SQLite's part:
+// Rows that servers keep of tenants and lanes without requests. SQLite's part:
 // test/dispatch/stores/sqlite/places.test.ts.
 
 import { postgresStore } from "batchwise/dispatch/postgres";

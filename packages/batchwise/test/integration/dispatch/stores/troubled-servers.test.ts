@@ -98,7 +98,7 @@ async function liveThrough(store: Store, trouble: Trouble): Promise<void> {
   expect((await store.batches({ limit: 10 })).length).toBeGreaterThan(0);
   await trouble.end();
 
-  // A server takes its new settings a moment after it was told.
+  // A server applies new settings a moment after the command.
   const after = asks(1, "after");
   await until(() =>
     dispatcher.enqueueMany(after).then(
