@@ -60,14 +60,14 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged.ts",
-    find: "else this.#opened.move(one, value.value.nextRank(next, gone, key), value.value.tieOf(next));",
-    replace: "",
+    find: "if (gone !== null || rank !== candidate.key) ",
+    replace: "if (rank < candidate.key) ",
   },
   {
     name: "opens too few lines",
     file: "core/queue/merged.ts",
-    find: "for (const place of this.#sources.below(one.value)) this.#open(place);",
-    replace: "this.#open(this.#sources.below(one.value)[0]);",
+    find: "this.#add(this.#sources.below(place, 2));",
+    replace: "",
   },
   {
     name: "never lets time outweigh a priority",
@@ -171,8 +171,8 @@ const waiting: readonly Fault[] = [
   {
     name: "sends more than a flush covers where lines are merged",
     file: "core/queue/merged.ts",
-    find: "this.#reader = place.value.reader(upTo);",
-    replace: "this.#reader = place.value.reader(upTo + 1);",
+    find: "place.value.reader(this.#upTo);",
+    replace: "place.value.reader(this.#upTo + 1);",
   },
   {
     name: "flushes all lanes in place of one",

@@ -161,7 +161,7 @@ class ListReader implements Reader {
       if (entry === undefined) {
         this.#chunk = this.#chunk.next;
         this.#index = 0;
-      } else if (entry.moment.sequence <= this.#upTo) {
+      } else if (this.#upTo === Infinity || entry.moment.sequence <= this.#upTo) {
         return entry;
       }
     }

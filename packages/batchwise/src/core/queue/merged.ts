@@ -17,65 +17,62 @@ export interface Source extends Pick<EntryOrder, "reader"> {
   tieOf(next: Entry): number;
 }
 
-/** An opened source. Its key is the rank of its next entry. */
-class Opened extends HeapNode<HeapNode<Source>> {
-  /** True once the sources directly below it in the heap are opened too. */
-  isExpanded = false;
-  readonly #reader: Reader;
+/** A source that may have the next entry. Its key is the rank of its own next entry, or less. */
+class Candidate extends HeapNode<HeapNode<Source>> {
+  /** Null until it is opened. */
+  reader: Reader | null = null;
   next: Entry | undefined;
-
-  constructor(place: HeapNode<Source>, upTo: number) {
-    super(place);
-    this.#reader = place.value.reader(upTo);
-    this.next = this.#reader.read();
-  }
-
-  advance(): void {
-    this.next = this.#reader.read();
-  }
 }
 
 export class Merged implements Reader {
   readonly #sources: Heap<Source>;
-  /** Opened sources that have a next entry. */
-  readonly #opened: Heap<HeapNode<Source>> = new Heap();
+  readonly #candidates: Heap<HeapNode<Source>> = new Heap();
   readonly #upTo: number;
 
   /** Reads entries of moments up to this sequence. */
   constructor(sources: Heap<Source>, upTo: number) {
     this.#sources = sources;
     this.#upTo = upTo;
-    this.#open(sources.first);
+    this.#add(sources.first);
   }
 
   read(): Entry | undefined {
-    let one = this.#opened.first as Opened | undefined;
-    while (one !== undefined && !one.isExpanded) {
-      this.#expand(one);
-      one = this.#opened.first as Opened | undefined;
+    for (;;) {
+      const first = this.#candidates.first as Candidate | undefined;
+      if (first === undefined) return undefined;
+      const { reader, next } = first;
+      if (reader === null) {
+        this.#open(first);
+      } else {
+        this.#read(first, reader, next as Entry);
+        return next;
+      }
     }
-    const gone = one?.next;
-    if (one === undefined || gone === undefined) return undefined;
-    one.advance();
-    const { next, key, value } = one;
-    if (next === undefined) this.#opened.remove(one);
-    else this.#opened.move(one, value.value.nextRank(next, gone, key), value.value.tieOf(next));
-    return gone;
   }
 
-  #open(place: HeapNode<Source> | undefined): void {
-    if (place === undefined) return;
-    const { value, key, tie, tier } = place;
-    const one = new Opened(place, this.#upTo);
-    const { next } = one;
-    const rank = next === undefined ? Infinity : value.nextRank(next, null, key);
-    // If the oldest entry is not read, sources below may come before the opened ones.
-    if (rank !== key) this.#expand(one);
-    if (next !== undefined) this.#opened.add(one, rank, rank === key ? tie : value.tieOf(next), tier);
+  #add(place: HeapNode<Source> | undefined): void {
+    if (place !== undefined) this.#candidates.add(new Candidate(place), place.key, place.tie, place.tier);
   }
 
-  #expand(one: Opened): void {
-    one.isExpanded = true;
-    for (const place of this.#sources.below(one.value)) this.#open(place);
+  /** Opens the first candidate. The sources below it may come before its next entry. */
+  #open(first: Candidate): void {
+    const place = first.value;
+    this.#add(this.#sources.below(place, 1));
+    this.#add(this.#sources.below(place, 2));
+    first.reader = place.value.reader(this.#upTo);
+    this.#read(first, first.reader, null);
+  }
+
+  /** Moves on to the next entry of a candidate. `gone`: the one before it. */
+  #read(candidate: Candidate, reader: Reader, gone: Entry | null): void {
+    const next = reader.read();
+    candidate.next = next;
+    if (next === undefined) {
+      this.#candidates.remove(candidate);
+      return;
+    }
+    const source = candidate.value.value;
+    const rank = source.nextRank(next, gone, candidate.key);
+    if (gone !== null || rank !== candidate.key) this.#candidates.move(candidate, rank, source.tieOf(next));
   }
 }

@@ -31,9 +31,9 @@ export class Heap<Value> {
     return this.#nodes[0];
   }
 
-  /** The two children of a node of this heap. */
-  below({ index }: HeapNode<unknown>): readonly (HeapNode<Value> | undefined)[] {
-    return [this.#nodes[2 * index + 1], this.#nodes[2 * index + 2]];
+  /** One of the two children of a node of this heap. */
+  below({ index }: HeapNode<unknown>, child: 1 | 2): HeapNode<Value> | undefined {
+    return this.#nodes[2 * index + child];
   }
 
   /** Adds a node that is in no heap. */
