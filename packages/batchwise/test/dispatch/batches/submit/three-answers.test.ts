@@ -49,7 +49,7 @@ test.each(orders)("%s, %s, %s", (...order) => {
   expect(kinds.filter((kind) => kind !== "again" && kind !== "canary")).toEqual([]);
 });
 
-/** What the answers do to a batch of a lane of which another batch was sent at `sentAt` and taken. */
+/** What the answers do to a batch. Another batch of its lane was sent at `sentAt` and taken. */
 async function dispositions(order: readonly string[], sentAt: number): Promise<readonly string[]> {
   const clock = virtualClock(SEALED_AT);
   const account = new SimProvider({ time: clock }).account();

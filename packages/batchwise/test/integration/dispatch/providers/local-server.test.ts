@@ -1,5 +1,5 @@
-// The local account over a real server of OpenAI's format that is busy, down, wrong or slow. In real
-// time, which the server and the account's own pauses need.
+// The local account over a real server of OpenAI's format that is busy, down, wrong or slow. In
+// real time, which the server and the account's own pauses need.
 
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
