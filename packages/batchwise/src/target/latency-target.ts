@@ -1,9 +1,9 @@
-// The rule of `targetLatencyMs`: which waiting items are let go, and how large a batch may be.
+// The rule of `targetLatencyMs`: which waiting items are refused, and how large a batch may be.
 //
 // A batch is never cut to fit its oldest item: that ends in batches of one, which serve few.
-// Instead the oldest are let go until those that are left make it together (the sliding window of
-// Nexus, SOSP 2019). No arrivals are predicted. Something always runs, or a handler that has
-// recovered would never be noticed.
+// Instead the oldest are refused until the rest can be in time together (the sliding window of
+// Nexus, SOSP 2019). No arrivals are predicted. At least one batch always runs; otherwise the
+// recovery of a handler would go unnoticed.
 
 import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
@@ -19,38 +19,38 @@ import { SlowSizes } from "./slow-sizes.ts";
 
 /** No item is refused for time before this many batches have ended. */
 const FIRST_BATCHES = 3;
-/** After so many it is known whether one item can be answered in time. */
+/** Batches after which the rule knows whether a single item can be in time. */
 const KNOWN_BATCHES = 16;
 /** The cap until batches of half as many have succeeded. Then it doubles. */
 const FIRST_CAP = 32;
 /**
- * With three slots and more, runs take at most this part of the time in which staggered runs keep
- * the target: what waits is then shared by the slots. They may always take this many times the time
- * of one item, or the fixed time would be paid for few items.
+ * With three or more slots, a run may take at most STAGGERED of the time in which staggered runs
+ * meet the target, so that the slots share the waiting items. It may always take WORTHWHILE times
+ * the time of one item; otherwise few items would pay for the fixed time.
  */
 const [STAGGERED, WORTHWHILE] = [0.85, 1.4];
-/** While items are let go, every fourth batch may try an unknown size. */
+/** While items are refused, every fourth batch may try an unknown size. */
 const PROBED = 4;
 /**
- * A wait, and a pause between two starts, end this part of the target before an item becomes late,
- * and at least so many ms: timers are late.
+ * Waits, and pauses between two starts, end before an item becomes late: by EARLY of the target,
+ * and at least EARLY_MS, because timers are late.
  */
 const [EARLY, EARLY_MS] = [0.03, 2];
-/** Of items in one line at least so many are read, to see how many have to go. */
+/** Minimum items of a line that are read at once to find the late ones. */
 const READ_AHEAD = 4;
 /**
- * While no slot is free, items are let go in steps of this part of the target, and share an error:
- * in overload one by one would take most of the batcher's time.
+ * While no slot is free, items are refused in steps of this part of the target, and share an error:
+ * in overload, refusing one by one would take most of the batcher's time.
  */
 const SHED_STEP = 0.01;
-/** A lane is cut to the room that there is when it is this many times as long. */
+/** A lane is cut when it has this many times the items that can be in time. */
 const OVERFULL = 1.1;
 /**
- * A look at more lines than this holds for so much of the target, or until an item becomes late:
- * with thousands of keys it takes milliseconds.
+ * A check of more than MANY_LINES lines is not repeated for LOOK_STEP of the target, or until an
+ * item becomes late: with thousands of keys it takes milliseconds.
  */
 const [MANY_LINES, LOOK_STEP] = [64, 0.05];
-/** `retryAfterMs` is at most this many times the target: what is known then is out of date. */
+/** `retryAfterMs` is at most this many times the target: any later, the estimate is out of date. */
 const LONGEST_RETRY = 10;
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
@@ -72,11 +72,11 @@ class TargetRule implements LatencyTarget {
   /** True if even runs of few items take most of the time that several slots leave them. */
   #isTight = false;
   #error: { readonly until: number; readonly error: Error } | null = null;
-  /** Not before this time are further items let go, unless a slot is free. */
+  /** No further items are refused before this time, unless a slot is free. */
   #shedAgainAt = 0;
   /** No lane is looked at before this time. */
   #lookAgainAt = 0;
-  /** Refused before the last batch ended, and which part of the latest arrivals that is. */
+  /** Refused items when the last batch ended; and the refused share of recent arrivals. */
   #refusedBefore = 0;
   #refusedShare = 0;
 
@@ -99,9 +99,9 @@ class TargetRule implements LatencyTarget {
   // How large, and how long.
 
   /**
-   * A time that most batches of this cost keep. A trial is taken to be no slower than others. Now
-   * and then in overload, so are sizes up to twice the known. Otherwise a first guess of their
-   * times that is too high would never be corrected.
+   * Upper estimate of the run time for this cost. Trials, and sometimes in overload sizes up to
+   * twice the largest known, get the estimate of a known size, so that a first guess that is too
+   * high gets corrected.
    */
   #upper(cost: number): number {
     const known = Math.max(this.#trial / 2, this.#isProbe ? Math.max(this.#model.largest, cost / 2) : 0);
@@ -152,9 +152,9 @@ class TargetRule implements LatencyTarget {
   }
 
   /**
-   * Where runs take most of the target, starts of batches that are not full are spaced by the run
-   * time over the slots. Else all slots would run tiny batches side by side, and items would wait
-   * for a whole run. Never so long that an item becomes late.
+   * If runs take most of the target, the starts of batches that are not full are spaced by the run
+   * time over the slots. Otherwise all slots would run tiny batches side by side, and items would
+   * wait for a whole run. Never delays a start so long that an item becomes late.
    */
   notBefore(): number {
     const { slots, queue } = this.#view;
@@ -183,7 +183,7 @@ class TargetRule implements LatencyTarget {
     return Math.max(EARLY_MS, EARLY * this.#targetMs);
   }
 
-  // Which items are let go.
+  // Which items are refused.
 
   /** True if the waiting items are not in one line of plain ones. */
   get #isMixed(): boolean {
@@ -225,12 +225,12 @@ class TargetRule implements LatencyTarget {
     return this.#isMixed || !isPlain || this.room(at) > 0 ? null : this.#refusal(at, 1);
   }
 
-  /** The cost of so many waiting items. Padding is known as a mean. */
+  /** The cost of `items` waiting items. Padding is known as a mean. */
   #costOf(items: number, itemsCost: number): number {
     return this.#options.batchCost === "sum" ? itemsCost : items * this.#itemCost;
   }
 
-  /** The cost of all that waits; those that are in no lane yet cost 1. */
+  /** The cost of all waiting items; items that are in no lane yet cost 1. */
   get #waitingCost(): number {
     const { byAge, size } = this.#view.queue;
     const lane = byAge.first?.value.lane;
@@ -239,7 +239,8 @@ class TargetRule implements LatencyTarget {
 
   /** The latest start of a batch of this cost whose oldest item was submitted at `at`. */
   #latestStart(at: number, cost: number): number {
-    // While it is unknown when a batch starts, only what would be late by itself is certain.
+    // While it is unknown when a batch starts, only items that would be late in a batch of their
+    // own are certain.
     const most = this.#view.isHeld() ? this.#itemCost : this.#capCost;
     return at + this.#targetMs - this.#upper(Math.min(most, cost));
   }
@@ -285,7 +286,7 @@ class TargetRule implements LatencyTarget {
     return nextAt;
   }
 
-  /** What has to go of a lane whose next batch starts then. */
+  /** The items to refuse of a lane whose next batch starts at `startAt`. */
   #lateIn(lane: Lane, startAt: number, now: number, isFirst: boolean): readonly Entry[] {
     const isHeld = this.#view.isHeld();
     const isLate = (at: number, items: number, itemsCost: number): boolean =>
@@ -307,12 +308,12 @@ class TargetRule implements LatencyTarget {
 
   // Refusals.
 
-  /** One error for all that is refused within a step. */
+  /** One error for all items that are refused within a step. */
   #refusal(now: number, count: number): Error {
     this.#refused += count;
     if (this.#error !== null && now < this.#error.until) return this.#error.error;
     const untilMs = this.#startAt(now) - now + this.#model.predict(Math.min(this.#capCost, this.#waitingCost || 1));
-    // In overload all that can be served is: arrivals over capacity are one over the rest.
+    // In overload the served share is 1 - refused, so arrivals / capacity = 1 / (1 - refused).
     const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
     const retryAfterMs = Math.ceil(Math.min(untilMs / share, LONGEST_RETRY * this.#targetMs));
     const error = overloadedError(this.#view.services.name, this.#targetMs, retryAfterMs);
@@ -332,7 +333,8 @@ class TargetRule implements LatencyTarget {
     // Without callers a run may have stopped before its end.
     const isWhole = callMs !== undefined && !isPart && (!wasLeft || callMs > this.#model.predict(cost));
     if (failure?.hasFailed || failure?.isSplit) {
-      // Of a batch that was split some items may be at fault, unless none as large has succeeded.
+      // If a batch was split, some of its items may be at fault, unless no batch of its size has
+      // succeeded.
       const isOfSize = !failure.isSplit || cost > this.#sizes.largest;
       if (!wasLeft && isOfSize) this.#sizes.failed(cost, size);
     } else if (isWhole) {
@@ -356,7 +358,7 @@ class TargetRule implements LatencyTarget {
 
   #learn({ cost, size, itemsCost }: EndedBatch, callMs: number, hasRefused: boolean): void {
     const { concurrency } = this.#options;
-    // The first times may be those of a stall, and there is nothing yet to compare them with.
+    // The first times may come from a stall, and there is nothing yet to compare them with.
     if (this.#ended <= FIRST_BATCHES) callMs = Math.min(callMs, 2 * this.#targetMs);
     const expectedMs = this.#model.predict(cost);
     if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {

@@ -11,7 +11,9 @@ interface Start {
   readonly room: number;
   /** One has to stay. */
   readonly mustRun: boolean;
-  /** Whether a batch of so many of this cost is late, if the oldest was submitted at `at`. */
+  /**
+   * True if a batch of `items` items of this cost is late when its oldest was submitted at `at`.
+   */
   isLate(at: number, items: number, cost: number): boolean;
 }
 

@@ -1,8 +1,7 @@
-// Predicts how long a batch runs, by its cost, from the batches that have run. Nothing is assumed
-// of the handler but that a larger batch takes no less time. One speed factor stands above the
-// means of all classes of cost. It follows slowly, and jumps where several batches in a row agree
-// that the handler has become slower or faster. Beside the mean stands the 84th percentile of real
-// over predicted.
+// Predicts how long a batch runs, by its cost, from the batches that have run. Assumes only that a
+// larger batch takes no less time. One speed factor multiplies the means of all classes of cost. It
+// follows slowly, and jumps if several batches in a row agree that the handler has become slower or
+// faster. The upper estimate is the 84th percentile of real over predicted.
 
 import { type CostClass, CostClasses, classBelow, ENOUGH, type RunCost, unitMs } from "../core/policy/cost-classes.ts";
 
@@ -11,8 +10,8 @@ const STALLED = 1.5;
 /** A time per unit this close to the least is as good. */
 const AS_GOOD = 1.03;
 /**
- * 84 of 100 batches are less than this many deviations above what is predicted. With 95 the rule
- * lets go of items that would have been in time, and p99 stays 5 % below the target.
+ * 84 of 100 batches are less than this many deviations above the prediction. With 95 the rule
+ * refuses items that would have been in time, and p99 stays 5 % below the target.
  */
 const UPPER = 1;
 /** The speed jumps after this many batches in a row that differ by this many deviations. */
@@ -21,8 +20,8 @@ const [AGREED, DIFFERENT] = [4, 1.5];
 const [STEP, LEAST] = [0.05, 0.03];
 
 /**
- * The share of its weight that a class keeps at each batch of another: the speed has followed
- * others since, and what they took for a change of speed may have been noise.
+ * The share of its weight that a class keeps at each batch of another class, because the shared
+ * speed may have drifted with the others.
  */
 const KEPT = 0.99;
 
@@ -56,7 +55,8 @@ export class RunTimeModel {
     // Below the smallest: between proportional and flat.
     if (high !== undefined) return (this.#speed * high.runMs * (1 + cost / high.cost)) / 2;
     if (low === undefined) return 0;
-    // Above the largest: proportional. Where one size alone runs, another one has to be tried.
+    // Above the largest: proportional. If only one size runs, another one has to be tried, so its
+    // time is assumed for all.
     const isAlone = points.length === 1 && low.weight >= ENOUGH;
     return this.#speed * low.runMs * (isAlone ? 1 : cost / low.cost);
   }

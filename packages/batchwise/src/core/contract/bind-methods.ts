@@ -16,7 +16,7 @@ export function bindMethods(object: object): void {
 
 /**
  * Makes the methods of a class work without their object: a getter binds a method each time it is
- * read, and those of `hot` once. Call it once for each class of a chain.
+ * read, and the methods in `hot` only once. Call it once for each class of a chain.
  */
 export function bindOnRead(prototype: object, hot: readonly string[]): void {
   for (const [name, { value, enumerable = false }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {

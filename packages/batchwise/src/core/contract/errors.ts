@@ -1,7 +1,7 @@
-// The errors of the core layer. One class, told apart by `code`: a code survives bundling,
-// minifying and two copies of the package, where a class identity does not. Option mistakes are
-// plain TypeError / RangeError (see validate.ts). Also what counts as an Error and as a list of
-// results, and how a message renders a value.
+// The errors of the core layer. One class, with a `code` for each error: a code survives bundling,
+// minifying and two copies of the package, and a class identity does not. Option mistakes are plain
+// TypeError / RangeError (see validate.ts). Also what counts as an Error and as a list of results,
+// and how a message renders a value.
 
 const BRAND: symbol = Symbol.for("batchwise.error");
 
@@ -126,7 +126,7 @@ export function queueFullError(name: string, maxQueueSize: number, what = "waiti
   return errorOf(name, "QUEUE_FULL", `The queue is full: ${items} ${what} (maxQueueSize).`, true);
 }
 
-/** For an item that cannot be answered within the target. */
+/** The error of an item that cannot be answered within the target. */
 export function overloadedError(name: string, targetLatencyMs: number, retryAfterMs: number): BatchwiseError {
   const message = `The item cannot be answered within ${targetLatencyMs} ms of its submit (targetLatencyMs).`;
   return Object.assign(errorOf(name, "OVERLOADED", message, true), { retryAfterMs });
@@ -139,7 +139,7 @@ export function overloadedCallError({ message, retryAfterMs = 0 }: BatchwiseErro
 
 export type RefusedCall = BatchwiseError & { refused: number };
 
-/** For the items of a call that the queue can never hold at once. */
+/** The error of a call whose items the queue can never hold at once. */
 export function callTooLargeError(name: string, size: number, what: string, maxQueueSize: number): BatchwiseError {
   const message = `A call of ${size} ${what} can never fit in the queue, which holds ${maxQueueSize} (maxQueueSize). Split it, or set onFull to "wait".`;
   return errorOf(name, "QUEUE_FULL", message, false);
@@ -184,7 +184,7 @@ export function batchResultError(name: string, returned: unknown, expected: numb
   return errorOf(name, "BATCH_RESULT", message, false);
 }
 
-/** For a hole in an answer of the right length. An explicit `undefined` is a result. */
+/** The error of a hole in an answer of the right length. An explicit `undefined` is a result. */
 export function batchHoleError(name: string, index: number, length: number): BatchwiseError {
   const message = `Expected the handler to return ${countOf(length, "result")}, one per item, got none at index ${index}.`;
   return errorOf(name, "BATCH_RESULT", message, false);

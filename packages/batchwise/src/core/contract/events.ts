@@ -1,5 +1,5 @@
-// The events of a batcher and its list of listeners. Listeners are the user's functions: one that
-// throws or rejects is reported as a warning and does not stop other listeners.
+// The events of a batcher and its list of listeners. Listeners are the user's functions: a listener
+// that throws or rejects is reported as a warning and does not stop the others.
 
 import { type Clock, type InContext, systemClock } from "../time/clock.ts";
 import { inName } from "./errors.ts";
@@ -24,8 +24,8 @@ export interface BatchEvent extends RunningBatch {
   /** Duration of the batch, in ms. */
   readonly runMs: number;
   /**
-   * Duration of a call of its cost, in ms, that `targetLatencyMs` predicted when the batch started.
-   * null without that option, and until batches have taught it.
+   * Duration that `targetLatencyMs` predicted for the call when the batch started, in ms. null
+   * without that option and before its first batches have ended.
    */
   readonly predictedMs: number | null;
   /** Wait of its oldest item, in ms. */
@@ -43,17 +43,17 @@ export interface ItemEvent {
 
 /**
  * The subject of a warning. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the
- * user threw, rejected or returned an invalid value. `RETRY_FAILED`: an option of `retry` did.
- * `OPTIONS`: a combination of options has an unexpected effect. `STREAM_BLOCKED`: a batch of
- * streams has waited a second for callers that do not read; read the streams of a batch
- * concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of
- * `batchwise/otel` threw. `CACHE_NULL`: a null result is not stored, see `cache.nullIsResult`.
- * `HELD_AT_EXIT`: items held by `maxWaitMs: Infinity` were sent because the process was about to
- * end; call `flush()` or `close()` after the last submit. Items of a paused batcher are lost; call
- * `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has
- * submitted to its own batcher, or to another whose handlers submitted to it; or a handler
- * submitted an item equal to one of its own batch, or called `close()` or `idle()` of its own
- * batcher. If the handler awaits that, it never ends.
+ * user threw, rejected or returned an invalid value. `RETRY_FAILED`: `retry.when` or
+ * `retry.backoffMs` threw or returned an invalid value. `OPTIONS`: a combination of options has an
+ * unexpected effect. `STREAM_BLOCKED`: a batch of streams has waited a second for callers that do
+ * not read; read the streams of a batch concurrently, or raise `maxBufferedChunks`.
+ * `OBSERVER_FAILED`: the meter or tracer of `batchwise/otel` threw. `CACHE_NULL`: a null result is
+ * not stored, see `cache.nullIsResult`. `HELD_AT_EXIT`: items held by `maxWaitMs: Infinity` were
+ * sent because the process was about to end; call `flush()` or `close()` after the last submit.
+ * Items of a paused batcher are lost; call `resume()` or `close()`. `SELF_CALL`: for 1 s every slot
+ * was taken by a batch whose handler has submitted to its own batcher, or to another whose handlers
+ * submitted to it; or a handler submitted an item equal to one of its own batch, or called
+ * `close()` or `idle()` of its own batcher. If the handler awaits that, it never ends.
  */
 export type WarningCode =
   | "LISTENER_FAILED"
@@ -107,7 +107,7 @@ export class Events {
   /** Created with the first listener. */
   #listeners: Partial<Record<EventName, readonly AnyListener[]>> | null = null;
   #kept: WarningEvent[] | null = null;
-  /** What has been warned of once. */
+  /** The subjects that `warnOnce` has already warned about. */
   #warnedOf: Set<string> | null = null;
   /** Created with the first warning. */
   #unheard: UnheardWarnings | null = null;

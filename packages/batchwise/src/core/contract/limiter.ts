@@ -1,12 +1,12 @@
 // The contract between batchers and a limiter, which decides when a batcher may call and with how
-// much cost. A batcher asks before it closes a batch, so a waiting batch keeps growing.
+// much cost. A batcher calls `reserve` before it closes a batch, so a waiting batch keeps growing.
 // `rateLimiter` implements the contract for one process; the option `limiter` takes any
 // implementation.
 
 /** The client of a limiter: a batcher. */
 export interface LimiterClient {
   /**
-   * Called when the client may ask again. The client at once calls `reserve` with its batch's
+   * Called when the client may reserve again. The client at once calls `reserve` with its batch's
    * current cost, or `withdraw`. A limiter never calls it from inside one of its own methods.
    */
   retry(): void;
@@ -57,7 +57,7 @@ export interface RateLimiter {
   /** Removes the client from the queue. Does nothing if it does not wait. */
   withdraw(client: LimiterClient): void;
   /**
-   * Blocks all calls for this many ms, because the provider asked for it (Retry-After). The latest
+   * Blocks all calls for this many ms, because the provider demanded it (Retry-After). The latest
    * end applies.
    */
   hold(forMs: number): void;

@@ -3,7 +3,7 @@
 /** Items for `map`. Promises in a plain iterable are awaited in order, as `for await` does. */
 export type MapSource<Item> = Iterable<Item | PromiseLike<Item>> | AsyncIterable<Item>;
 
-/** Options of `map` in addition to those of a submit. */
+/** Options of `map` in addition to the submit options. */
 export interface MapWindow<Settled extends boolean = boolean> {
   /** True (default): results in source order. False: each as soon as it is ready. */
   readonly ordered?: boolean | undefined;

@@ -1,5 +1,5 @@
 // Reads the retry delay from an error that a handler threw. Errors of the OpenAI and Anthropic
-// clients have `headers`, those of axios and gaxios `response.headers`, those of the AI SDK
+// clients have `headers`, errors of axios and gaxios `response.headers`, errors of the AI SDK
 // `responseHeaders`; all are read by shape. Never throws.
 
 /** Maximum delay: a day. */

@@ -64,7 +64,7 @@ export interface BatcherStats {
   /** Batches handed to the handler. */
   readonly batches: number;
   readonly batchesByReason: Readonly<Record<BatchReason, number>>;
-  /** Items waiting now, including those of batches that pause before a retry. */
+  /** Items waiting now, including items of batches that pause before a retry. */
   readonly waiting: number;
   /** Submits that a full queue holds back now (`onFull: "wait"`). */
   readonly blocked: number;

@@ -1,6 +1,6 @@
-// Checks user input. Every message says what was expected and what came; a misspelt option gets the
-// most similar name. Wrong type: TypeError. Out of range: RangeError. Both carry
-// `code: "INVALID_OPTION"`.
+// Checks user input. Every message names the expected and the actual value; a misspelt option gets
+// the most similar name. Wrong type: TypeError. Out of range: RangeError. Both carry `code:
+// "INVALID_OPTION"`.
 
 import { describe, namelessError } from "./errors.ts";
 import { FOREIGN_NAMES, plainName } from "./foreign-names.ts";
@@ -10,7 +10,7 @@ export interface Rule {
   readonly expected: string;
   readonly type: "number" | "string" | "boolean" | "function" | "object";
   readonly test: (value: never) => boolean;
-  /** Whether a value is valid by itself, whatever the rest of the rule says. */
+  /** True for a value that is valid in any case; the rest of the rule is then not checked. */
   readonly or?: (value: unknown) => boolean;
 }
 

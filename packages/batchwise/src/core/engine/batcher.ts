@@ -35,11 +35,11 @@ import { warnOfIdle, warnOfWait } from "./warnings.ts";
 /** Methods that are bound once. The others are bound each time they are read. */
 export const HOT = ["submit", "submitMany"] as const;
 
-/** How a batcher with other names of options differs. */
+/** Hooks for a batcher whose options have other names, such as the token batcher. */
 export interface Terms {
   /** Makes the error for an item over the cap. */
   readonly tooLargeError: typeof itemTooLargeError;
-  /** The given options of a submit or, if `isMany`, of a call, in the names of this one. */
+  /** Translates the options of one submit (if `isMany`: of a submitMany) into core's names. */
   readonly submitOptions: (given: unknown, isMany: boolean) => never;
 }
 
@@ -56,8 +56,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #closing: Promise<void> | null = null;
 
   /**
-   * `given`: options as users give them, or prepared ones. The makers of `extensions` are called
-   * when they ask for another packer than FIFO, or for a latency target.
+   * `given`: options as users give them, or prepared ones. `extensions`: called when the options
+   * need a packer other than FIFO, or a latency target.
    */
   constructor(handler: unknown, given: unknown, extensions: Extensions, terms: Terms = OWN_TERMS) {
     const stages = resolveHandler(handler, given);
@@ -245,7 +245,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     isSettled: boolean,
   ): Promise<never> {
     return new Promise<unknown>((resolve) => {
-      // The length of a Proxy may be anything, and something else the next time.
+      // A Proxy may report any length, and another one at the next read, so the length is read
+      // once.
       const length = Array.isArray(items) ? items.length : -1;
       if (!(Number.isInteger(length) && length >= 0)) throw expected("items", anArray, items);
       const call = new Call(length, isSettled, resolve);

@@ -18,12 +18,12 @@ const TAKEN_FOR_QUICK = 7;
 /** A run of at least this, in ms, takes so much longer than a pass that it is worth a wait. */
 const SHORT_RUN_MS = 0.1;
 
-/** After so many short runs in a row, each with items of one turn, most batches do not wait. */
+/** Short single-turn runs in a row after which most batches stop waiting. */
 const ENOUGH = 16;
 
 /**
- * Of each 16 more, so many still wait, to find out whether a pass brings items of several turns.
- * They follow each other: the first may come too late in its pass to meet any.
+ * Of every further 16 runs, this many in a row still wait, to detect passes that bring items of
+ * several turns. One is not enough: it may begin too late in its pass.
  */
 const STILL_WAIT = 2;
 

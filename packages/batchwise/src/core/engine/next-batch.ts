@@ -26,18 +26,18 @@ export class NextBatch implements ChoiceState, TargetView {
   readonly #limiter: LimiterGate | null;
   /** How long the calls of the last batches took. */
   #times: RunTimes | null = null;
-  /** Made when options ask for it, and kept with what it has learned. */
+  /** Created when the options first need it; kept afterwards, with its learned values. */
   #otherPacker: Packer | null = null;
   packer: Packer = FIFO;
   gate: Gate = "open";
   passedAt: number = -Infinity;
   isPaused = false;
   isDraining = false;
-  /** Maps whose readers wait for what is under way, while the maps take nothing more. */
+  /** Number of maps that take no more items while their readers wait for running ones. */
   stuckMaps = 0;
-  /** The rule in force. Null where there is no latency target. */
+  /** The rule in force; null without a latency target. */
   target: LatencyTarget | null = null;
-  /** Kept with what it has learned while options ask for none. */
+  /** Kept, with its learned values, while the options have no target. */
   #target: LatencyTarget | null = null;
 
   constructor(services: Services, slots: Slots, admission: Admission, limiter: LimiterGate | null) {
@@ -62,12 +62,12 @@ export class NextBatch implements ChoiceState, TargetView {
     this.#renewCaps();
   }
 
-  /** Takes over what is learned. Lanes may be full by a cap that has fallen. */
+  /** Takes over the learned caps. A cap that has fallen may make lanes full. */
   #renewCaps(): void {
     const caps = this.#limited(this.packer.limits(this.services.options));
     const hasFallen = caps.maxBatchCost < this.#admission.caps.maxBatchCost;
     this.#admission.caps = caps;
-    // A lane by itself is the most urgent one, and is looked at anyway.
+    // A single lane is the most urgent one, and is checked anyway.
     if (!hasFallen || this.queue.byAge.size < 2) return;
     for (const lane of this.queue.lanes()) if (mayBeReady(lane, caps)) this.queue.markHot(lane);
   }
@@ -131,7 +131,7 @@ export class NextBatch implements ChoiceState, TargetView {
     return this.#admission.blocked === 0 && this.slots.next === undefined;
   }
 
-  /** A batch that has asked the limiter has gathered, and keeps its place in the order. */
+  /** A batch that has reserved at the limiter has gathered, and keeps its place in the order. */
   lane(gate: Gate, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
     return chooseLane(this.queue, this.#admission.caps, this, now);

@@ -316,7 +316,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     return (!mustGo && this.next.target?.notBefore()) || 0;
   }
 
-  /** True if there is nothing to do, so the time need not be read nor the limiter asked. */
+  /** True if there is nothing to do: then neither clock nor limiter is needed. */
   #hasNothingToDo(): boolean {
     if (!this.services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
     return this.slots.next === undefined && !this.#mayClose();

@@ -1,5 +1,5 @@
-// Chooses the lane to send from. Asks the policy about each lane that may be ready: the most urgent
-// one, the one with the oldest entry, the one with the earliest deadline, and those that may be
+// Chooses the lane to send from. Applies the policy to each lane that may be ready: the most urgent
+// one, the one with the oldest entry, the one with the earliest deadline, and lanes that may be
 // full. No other lane can be ready before those.
 //
 // While entries still gather, only the most urgent lane and flushed lanes may go: otherwise a lane

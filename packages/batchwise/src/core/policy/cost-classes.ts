@@ -40,8 +40,8 @@ export class CostClasses {
   readonly #classes: Map<number, CostClass> = new Map();
 
   /**
-   * `kept`: the share of its weight that a class keeps when a batch belongs to another.
-   * `forgets`: a class that is not used is forgotten in the end; else it stays known.
+   * `kept`: the share of its weight that a class keeps when a batch belongs to another. `forgets`:
+   * true if a class that stays unused is removed in the end.
    */
   constructor(kept: number, forgets: boolean) {
     this.#kept = kept;

@@ -19,9 +19,9 @@ export interface LaneView {
 }
 
 /**
- * Which submits may still join the next batch. "turn": those of the current turn. "pass": those of
- * other sockets in the current pass of the event loop. "open": none, so a batch that is not full
- * may go.
+ * Which submits may still join the next batch. "turn": submits of the current turn. "pass": also
+ * submits of other sockets in the current pass of the event loop. "open": none, so a batch that is
+ * not full may go.
  */
 export type Gate = "open" | "turn" | "pass";
 

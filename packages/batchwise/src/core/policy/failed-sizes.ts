@@ -6,7 +6,7 @@
 
 /** After a failure for size a larger batch is tried later and later: in this many batches. */
 const [FIRST_PAUSE, LONGEST_PAUSE] = [4, 256];
-/** A success of this part of a failed cost, or so many of at least half of it, shows chance. */
+/** A failure was chance if a batch of LIKE of its cost succeeds, or MANY of at least half of it. */
 const [LIKE, MANY] = [0.9, 16];
 /** A size is not tried half-way to one that failed if it is at most this many times as large. */
 const NEAR = 1.1;

@@ -66,10 +66,13 @@ function fitOf(
   return known.isCut ? known : longestFit(read, cap, costOf, known);
 }
 
-/** With a cap on cost, at least so many entries are read first, and each time as many more. */
+/**
+ * With a cap on cost, at least this many entries are read first, and each further read is four
+ * times as large.
+ */
 const FIRST_READ = 64;
 
-/** How many entries are read first: so many fit if they cost as much as the others of the lane. */
+/** Entries to read first: the number that fits at the lane's mean cost. */
 function expected({ size, cost }: Waiting, maxBatchCost: number): number {
   return maxBatchCost < Infinity ? Math.max(FIRST_READ, Math.ceil(maxBatchCost / (cost / size))) : Infinity;
 }

@@ -23,7 +23,7 @@ export interface EndedBatch {
     readonly isSplit: boolean;
     /** It failed as a whole, after all attempts. */
     readonly hasFailed: boolean;
-    /** One of its halves failed after the whole batch. */
+    /** True if one of its halves failed after the whole batch. */
     readonly hasFailedHalf: boolean;
   } | null;
   /** Its last caller has left without an answer. */

@@ -1,5 +1,5 @@
-// What the core knows of a latency target: which items it refuses, how large a batch may be and how
-// long one may be held. The rule itself is handed in by the makers of batchers, as packers are.
+// The interface of a latency target: refused items, the batch cap and the longest hold. The makers
+// of batchers pass the implementation, as they pass packers.
 
 import type { Events } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";

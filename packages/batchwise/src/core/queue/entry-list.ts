@@ -8,7 +8,7 @@ import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 /** Largest number of entries of a chunk. */
 export const LONGEST_CHUNK = 512;
 
-/** Of a chunk that is no longer in a list, so that it keeps no entries alive. Never changed. */
+/** Entries of an unlinked chunk, so that it keeps no entries alive. Never changed. */
 const NONE: Entry[] = [];
 
 /** What owns an order of entries: the line. */

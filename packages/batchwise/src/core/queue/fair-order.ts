@@ -1,12 +1,12 @@
 // Start-time fair queueing (Goyal, Vin and Cheng, 1996): each tenant has a virtual start, and the
 // smallest goes first. Serving an entry adds its cost to its tenant's start. So while two tenants
 // both wait, their served costs differ by less than two largest items, and each tenant's own
-// entries stay in order. A tenant that comes, or comes back, starts at the virtual time or at its
-// own start, whichever is later: it has saved nothing, and its earlier service still counts.
+// entries stay in order. A tenant that comes, or comes back, starts at the later of the virtual
+// time and its own start: it has saved nothing, and its earlier service still counts.
 //
 // The virtual time grows by the served cost, divided by the number of waiting tenants. So tenants
-// that keep coming do not starve those that are there. A free entry is charged the mean cost of
-// recent entries, so that its tenant yields too.
+// that keep coming do not starve tenants that wait. A free entry is charged the mean cost of recent
+// entries, so that its tenant yields too.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";

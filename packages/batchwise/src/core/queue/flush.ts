@@ -34,7 +34,7 @@ export class Flush {
   }
 }
 
-/** Those of most batches. */
+/** Shared by all batches that no flush covers. */
 export const NO_FLUSHES: readonly Flush[] = [];
 
 /** The flushes of a lane. */
@@ -66,7 +66,7 @@ export class Marks {
     this.waiting -= 1;
   }
 
-  /** Call after entries have left. Returns whether no covered entry waits any more. */
+  /** Call after entries have left. Returns true if no covered entry is left. */
   release(): boolean {
     for (let mark = this.#marks[this.#done]; mark?.waiting === 0; mark = this.#marks[this.#done]) {
       this.#done += 1;

@@ -49,7 +49,7 @@ export class Line extends EntryList implements EntryOwner, Source {
     return isOldest;
   }
 
-  /** Counts so many plain entries, which have been added to its list. */
+  /** Counts `added` plain entries that are already in its list. */
   count(added: number): void {
     this.lane.size += added;
     this.lane.cost += added;
@@ -202,7 +202,7 @@ export class Lane {
     return this.byRank?.size ?? 1;
   }
 
-  /** The place by rank of its first line among those of all lanes, if it has entries. */
+  /** The place of its first line in the heap of all lanes' lines, by rank. Requires an entry. */
   get place(): HeapNode<Line> {
     return (this.byRank?.first?.value ?? (this.#first as Line)).place;
   }
@@ -239,7 +239,7 @@ export class Lane {
     if (this.#deadlines?.remove(entry)) this.owner.noteDeadline(this);
   }
 
-  /** Call when so many entries, of this total cost, have left in one step. */
+  /** Call after `count` entries with a total cost of `cost` have left in one step. */
   noteLeft(count: number, cost: number): void {
     this.size -= count;
     this.cost = this.size === 0 ? 0 : this.cost - cost;

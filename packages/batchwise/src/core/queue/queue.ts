@@ -83,7 +83,7 @@ export class Queue implements LaneOwner {
     this.#room = 0;
   }
 
-  /** Adds a plain entry, which cannot leave by itself. Returns false if there is no room. */
+  /** Adds a plain entry, which cannot leave early. Returns false if there is no room. */
   arrive(entry: Entry): boolean {
     if (this.#room <= 0) return false;
     this.#room -= 1;
@@ -164,8 +164,8 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * These lanes have been judged and are not ready. They stay hot if any lane was marked after so
-   * many marks: a cost function may fill or flush a lane that has been judged.
+   * Marks lanes that were checked and are not ready. Does nothing if a lane was marked hot since
+   * `marks` was read, because a cost function may have filled or flushed a checked lane.
    */
   markCold(lanes: readonly Lane[], marks: number): void {
     if (this.marks === marks) for (const lane of lanes) this.#hot?.delete(lane);
@@ -176,7 +176,7 @@ export class Queue implements LaneOwner {
     return this.#byDeadline?.first?.value;
   }
 
-  /** The lane whose first entry goes before those of all other lanes. */
+  /** The lane whose first entry goes before every other lane's. */
   get mostUrgent(): Lane | undefined {
     this.countArrivals();
     return this.byRank.first?.value.lane;

@@ -1,4 +1,5 @@
-// The scheduler, as batches see it: what all batches of one batcher share, and what they report.
+// The scheduler, as batches see it: the state that all batches of one batcher share, and the calls
+// by which they report.
 
 import type { Services } from "../submit/services.ts";
 import type { Opening } from "./opening.ts";
@@ -6,7 +7,9 @@ import type { Opening } from "./opening.ts";
 export interface BatchOwner<Batch> {
   readonly services: Services;
   readonly opening: Opening | null;
-  /** The number of the last batch, and what keeps ids apart from those of other batchers. */
+  /**
+   * The number of the last batch, and a random number that makes ids differ from other batchers'.
+   */
   sequence: number;
   readonly random: number;
   /** See `LatencyTarget`; null without a target. */

@@ -54,7 +54,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   calls = 0;
   #isCalling = false;
   #callsAgain = false;
-  /** Failures, and what is left to try. Null until a call fails. */
+  /** Its failures and untried halves; null until a call fails. */
   failure: Recovery<Batch> | null = null;
 
   /** Duration of the last call; undefined if the handler was not called or did not end it. */
@@ -232,7 +232,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
 
   // Pausing, before a call that recovery.ts has decided on.
 
-  /** The cost of the next call of a batch that pauses; null where no caller is left for it. */
+  /** The cost of the next call of a batch that pauses; null if no caller is left. */
   get nextCost(): number | null {
     const entries = liveOf(this.entries);
     return entries.length === 0 ? null : measureBatch(entries, this.#owner.services.options.batchCost);

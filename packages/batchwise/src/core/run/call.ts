@@ -1,7 +1,7 @@
-// One call of the handler, for all entries of a batch or for those that are left: its stages, its
-// time limit and its answer. The handler gets the call itself, as its context. It settles each
-// caller on its own; to the batch it reports only that all have their answers, or that it failed as
-// a whole. An answer after its end is too late.
+// One call of the handler, for all entries of a batch or the remaining ones: its stages, its time
+// limit and its answer. The handler gets the call itself, as its context. It settles each caller on
+// its own; to the batch it reports only that all have their answers, or that it failed as a whole.
+// An answer after its end is too late.
 
 import { batchResultError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
 import type { RunningBatch } from "../contract/events.ts";
@@ -29,11 +29,11 @@ export interface CalledBatch extends CallingBatch, Pick<RunningBatch, "id" | "ke
   releaseSlot(): void;
   /** `count` callers have been answered. */
   noteSettled(count: number): void;
-  /** The call is over: all of its callers have their answers. */
+  /** Ends the call: all of its callers have their answers. */
   answered(now: number): void;
-  /** The call is over: it failed as a whole. */
+  /** Ends the call: it failed as a whole. */
   refused(error: unknown): void;
-  /** The call is over: it took longer than `handlerTimeoutMs`. */
+  /** Ends the call: it took longer than `handlerTimeoutMs`. */
   timedOut(error: unknown): void;
 }
 
@@ -181,7 +181,7 @@ export class Call implements BatchContext {
 
   // Its end.
 
-  /** The call of this number; null if it is over. */
+  /** The call of this number; null if it has ended. */
   static #live({ call }: CalledBatch, number: number): Call | null {
     return call !== null && call.#number === number ? call : null;
   }

@@ -1,5 +1,5 @@
-// The places of a handler's answer: one for each caller of the call. An Error in a place is only
-// its caller's; an unreadable place is the error of the read.
+// The places of a handler's answer: one for each caller of the call. An Error in a place rejects
+// only that caller. If reading a place throws, the thrown error rejects its caller.
 
 import { batchHoleError, isError } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
@@ -8,7 +8,10 @@ import type { Entry } from "../queue/entry.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
 
-/** The value of a place. Throws its Error, and if it is empty or unreadable. */
+/**
+ * Returns the value of a place. Throws the Error in it, or an error if it is a hole or cannot be
+ * read.
+ */
 export function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services): unknown {
   const place = places[index];
   if (place === undefined && !(index in places)) throw batchHoleError(name, index, places.length);
@@ -17,8 +20,8 @@ export function readPlace(places: ArrayLike<unknown>, index: number, { name }: S
 }
 
 /**
- * The value of a promise in a place, as a promise of our own: the `then` of this one may throw or
- * call back at once.
+ * Wraps a promise of a place in a native promise, because its own `then` may throw or call back
+ * synchronously.
  */
 export function arrivalOf(place: PromiseLike<unknown>): Promise<unknown> {
   return Promise.prototype.then.call(Promise.resolve(place), refuseError);
@@ -29,7 +32,7 @@ function refuseError(value: unknown): unknown {
   return value;
 }
 
-/** Rejects those of these callers that have no answer. `batch` counts them. */
+/** Rejects the callers of these entries that have no answer yet, and reports each to `batch`. */
 export function failEntries(
   entries: readonly Entry[],
   error: unknown,

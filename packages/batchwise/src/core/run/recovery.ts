@@ -54,7 +54,8 @@ export class Recovery<Batch extends RecoveringBatch> {
     this.#attempt += 1;
     nameError(error, services.name);
     const askedMs = askedPause(error, services);
-    // The functions of `retry` are the user's: callers may have left after each, or all is over.
+    // The functions of `retry` are the user's: after each, callers may have left, or the batch may
+    // have ended.
     const isWanted = (): boolean => liveOf(called).length > 0;
     const isRetried = isWanted() && isWorthRetrying(retry, this.#attempt, error, services.events);
     const backoffMs = isRetried && isWanted() ? backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services) : 0;
@@ -94,7 +95,7 @@ export class Recovery<Batch extends RecoveringBatch> {
     }
   }
 
-  /** The live entries of the next half that has any. Counts its calls anew. */
+  /** The live entries of the next half that has any. Its attempts count from 0 again. */
   #nextHalf(): readonly Entry[] | undefined {
     this.#attempt = 0;
     const half = this.#halves.pop();

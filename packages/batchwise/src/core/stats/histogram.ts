@@ -34,7 +34,7 @@ export class Histogram {
     const times = this.#repeats;
     if (times === 0) return;
     this.#repeats = 0;
-    // One more, so that 0 has a place. As an integer of 32ths, the doubling is its highest bit, and
+    // Adds 1, so that 0 has a bucket. As an integer of 32ths, the doubling is its highest bit, and
     // the bucket the five bits below. That is faster than a logarithm.
     let scaled = (Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE / 64) + 1) * SUB_BUCKETS;
     let halvings = 0;

@@ -1,7 +1,6 @@
-// Where submits meet the bound of the queue. What fits goes in; what does not fit waits outside, is
-// refused, or takes the place of the oldest (`onFull`). Outside there is the same order as inside:
-// rank, then tenants, then arrival. An entry that waits outside is never overtaken from outside the
-// order.
+// Enforces `maxQueueSize`. An entry that fits is queued; any other waits outside, is refused, or
+// replaces the oldest (`onFull`). Outside there is the same order as inside: rank, then tenants,
+// then arrival. New submits never pass blocked ones of the same rank.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -26,7 +25,7 @@ export class Admission {
   /** Places given to producers in this turn and not taken yet. */
   #handedOut = 0;
   #retrying = 0;
-  /** Null where there is no latency target. */
+  /** Null without a latency target. */
   target: LatencyTarget | null = null;
   /** The options, with the caps that are learned. */
   caps: ResolvedOptions;
@@ -58,8 +57,8 @@ export class Admission {
   }
 
   /**
-   * Queues an entry, or does with it what `onFull` says. It waits from now on: a user's function
-   * that was called for it may have flushed what waited before.
+   * Queues an entry, or applies `onFull`. Gives it a new moment, because a user's function may have
+   * flushed since its submit.
    */
   accept(entry: Entry): void {
     entry.moment = this.#turn.moment;
@@ -80,7 +79,7 @@ export class Admission {
     if (!this.#queue.arrive(entry)) this.accept(entry);
   }
 
-  /** The same for plain entries: those that fit at once, and the others one by one. */
+  /** The same for plain entries: all at once if they fit, else one by one. */
   acceptAll(entries: readonly Entry[]): void {
     const room = this.#makeRoom();
     if (entries.length <= room) this.#queue.arriveAll(entries);
@@ -130,7 +129,7 @@ export class Admission {
     this.#handOut();
   }
 
-  /** Gives each free place to one producer, in the order in which they asked. */
+  /** Gives each free place to one producer, in the order of their calls. */
   #handOut(): void {
     if (this.#ready === null || !this.#hasRoom()) return;
     const given = this.#ready.splice(0, Math.max(0, this.#free() - this.#handedOut));
@@ -141,14 +140,14 @@ export class Admission {
     for (const resolve of given) resolve();
   }
 
-  /** Tells all who asked for room. */
+  /** Resolves every pending `ready()`. */
   release(): void {
     const ready = this.#ready ?? [];
     this.#ready = null;
     for (const resolve of ready) resolve();
   }
 
-  /** Sends away all who wait outside. */
+  /** Removes and returns all blocked entries. */
   clear(): Entry[] {
     return this.#outside?.clear() ?? [];
   }
@@ -162,10 +161,7 @@ export class Admission {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
-  /**
-   * Finds out how many plain entries may come in without a look at their lane, and at places that
-   * producers have, for each.
-   */
+  /** Sets how many plain entries may be queued without a check for each. */
   #makeRoom(): number {
     const { maxWaitMs, maxBatchSize } = this.#services.options;
     const mayCome = this.#handedOut === 0 && maxWaitMs === 0 && this.#hasRoom();

@@ -76,8 +76,8 @@ export function refuse(
 }
 
 /**
- * CLOSED and ITEM_TOO_LARGE are the batcher's refusals; all else that is thrown on the way in, a
- * user function's failure. Never throws, whatever was thrown.
+ * CLOSED and ITEM_TOO_LARGE count as rejected; any other error thrown during intake is a user
+ * function's failure. Never throws, for any `error`.
  */
 export function refusalOf(error: unknown): "rejected" | "failed" {
   try {
@@ -163,7 +163,7 @@ export class Caller extends Due implements Recipient, SignalListener {
     this.#services.turn.lookAgain();
   }
 
-  /** Counts the caller and returns who is to be told; null where that is over. */
+  /** Counts the outcome; returns the recipient, or null if it has already settled. */
   #end(outcome: ItemOutcome, now: number, error?: unknown): Resolve | Recipient | null {
     const recipient = this.#recipient;
     if (recipient === null) return null;
@@ -173,7 +173,7 @@ export class Caller extends Due implements Recipient, SignalListener {
     return recipient;
   }
 
-  /** Ends what it is held by: its deadline, its signal, its place. */
+  /** Releases its deadline, its signal and its place. */
   #letGo(): void {
     this.#services.deadlines.remove(this);
     this.#signal?.remove(this);

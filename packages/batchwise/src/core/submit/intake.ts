@@ -109,8 +109,8 @@ export class Intake {
 
   /**
    * Refuses a call of more items than the queue can hold, unless a cache may have them, or equal
-   * ones share places, also those in flight. Returns undefined if it did, else the dedupe keys that
-   * it has read for that; null if none. Reading a key may close the batcher.
+   * items (in flight ones too) share places. Returns undefined if it refused the call, else the
+   * dedupe keys that it read; null for none. Reading a key may close the batcher.
    */
   #refuseTooLarge(entries: readonly Entry[]): readonly ReadDedupeKey[] | null | undefined {
     const { name, options } = this.#services;
@@ -248,7 +248,7 @@ export class Intake {
     if (entry.recipient !== null) this.#admission.accept(entry);
   }
 
-  /** Throws ITEM_TOO_LARGE for a single item over the cap, unless it may run alone. */
+  /** Throws ITEM_TOO_LARGE for an item over the cap, unless it may run in a batch of its own. */
   #refuseOversize({ item, cost: given }: Entry): void {
     const { maxBatchCost, batchCost, oversize } = this.#services.options;
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
@@ -283,7 +283,7 @@ export class Intake {
     return true;
   }
 
-  /** Adds the current caller to those of an entry, for the observer. */
+  /** Adds the current caller to the callers of an entry, for the observer. */
   #capture(entry: Entry): void {
     const { observer } = this.#services;
     if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);

@@ -1,12 +1,12 @@
 // Entries before the queue: in a cache look-up, or with a pending `prepareItem`. They neither wait
-// nor run. Their deadlines and signals apply, and `close()` includes them. An entry ends to be
-// pending when its last caller leaves, whatever the look-up or preparation does.
+// nor run. Their deadlines and signals apply, and `close()` includes them. An entry stops being
+// pending when its last caller leaves, even if the look-up or preparation continues.
 
 import type { Entry, EntryHolder, Urgency } from "../queue/entry.ts";
 
 /**
- * Takes an entry's next step without the awaited result; null if there is none. It also tells the
- * steps of an entry apart.
+ * Takes an entry's next step without the awaited result; null if there is none. Also identifies the
+ * step of an entry.
  */
 export type Skip = (() => void) | null;
 

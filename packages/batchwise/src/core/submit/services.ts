@@ -40,7 +40,7 @@ export class Services implements Steps, TurnEnd {
   /** Looks at the queue after each step. Sets itself. */
   scheduler: (Steps & TurnEnd) | null = null;
 
-  /** The makers of `extensions` are called when options ask for what they make. */
+  /** `extensions`: each maker is called when the options first need its product. */
   constructor(prepared: PreparedOptions, stages: Stages, extensions: Extensions) {
     const { options } = prepared;
     const { clock, fairBy, priorityAgingMs } = options;

@@ -1,6 +1,6 @@
-// Calls back before a process ends by itself, when its event loop is empty. All callbacks of this
-// package share one listener of the process, which exists only while there are callbacks. Without a
-// process, nothing is called.
+// Calls back when the event loop of a process is empty, before the process ends. All callbacks of
+// this package share one listener of the process, which exists only while there are callbacks.
+// Without a process, nothing is called.
 
 interface Process {
   on(event: "beforeExit", listener: () => void): unknown;

@@ -53,12 +53,12 @@ const EARLY_MS = 2;
 export type InContext = <Value>(callback: () => Value) => Value;
 
 /**
- * A clock that never goes back, never throws and never reads NaN, whatever the underlying clock
- * does. If that one steps back (fake timers are switched on) or reads no time (it is stubbed), time
- * stands still for one reading and continues from there. If a timer fires long before its time by
- * the clock, the two do not belong together (a test's fake timers replace only `setTimeout`), and
- * the timer is believed. Timers are set in the batcher's own async context, so a waiting timer
- * keeps no caller's context alive.
+ * A clock that never goes back, never throws and never reads NaN, over any underlying clock. If
+ * that one steps back (fake timers are switched on) or reads no time (it is stubbed), time stands
+ * still for one reading and continues from there. If a timer fires long before its time by the
+ * clock, the two do not belong together (a test's fake timers replace only `setTimeout`), and the
+ * timer is believed. Timers are set in the batcher's own async context, so a waiting timer keeps no
+ * caller's context alive.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock;
@@ -82,8 +82,8 @@ export class SteadyClock implements Clock {
    * If the clock is unreadable, a firing timer shows how much time has passed. If the clock is far
    * behind the timer, it does not move with timers: the timer's whole delay is added, so that
    * timers set at one moment are due together. If it is behind by as little as a platform's timer
-   * may be early, it catches up by itself; behind a fake timer, which may never move again, the
-   * rest is added.
+   * may be early, it will catch up; behind a fake timer, which may never move again, the rest is
+   * added.
    */
   setTimeout(callback: () => void, delayMs: number): unknown {
     const dueAt = this.#last + delayMs;

@@ -90,7 +90,7 @@ interface TimedEnd extends TurnEnd {
 /** The current turn, opened by its first submit or event. The clock is read once per turn. */
 export class Turn {
   readonly #end: TimedEnd;
-  /** Of a clock that ends turns itself. */
+  /** Schedules the ends of turns, if the clock has `endOfTurn`. */
   readonly #ends: Schedule | undefined;
   /** Schedules the end of a turn. Made with the first one. */
   #schedule: (() => void) | null = null;

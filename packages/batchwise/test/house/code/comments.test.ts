@@ -59,6 +59,12 @@ describe("the refused phrases", () => {
     ]);
   });
 
+  test("include words that only comments avoid", () => {
+    expect(refusedWords("a.ts", "// Told once.\n// Codes are told apart by their names.\n")).toEqual([
+      'a.ts:1 says "Told"',
+    ]);
+  });
+
   test("may stand in the code of an example, in a string, and inside other words", () => {
     expect(refusedWords("a.ts", example(`add("${phrase}");`))).toEqual([]);
     expect(refusedWords("a.ts", `add("${phrase}"); // ${phrase}lihood\n`)).toEqual([]);

@@ -100,7 +100,9 @@ export function afterAbsence(at: BatchCase): Plan | null {
   return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", nextAt, { lastError: undefined });
 }
 
-/** The error of members that end without a batch at the provider. Quotes the last one for people. */
+/**
+ * The error of members that end without a batch at the provider. Quotes the last error, for people.
+ */
 function absenceOf(batch: BatchRow): OutcomeError {
   const last = errorOf(batch);
   const quoted = last === null ? "" : ` Last error: ${last.code}: ${last.message}`;

@@ -135,9 +135,9 @@ export const STEPS: readonly string[] = [
   `
   -- The digest of a pruned request, of which only id and digest are left; NULL for any other.
   ALTER TABLE batchwise_request ADD COLUMN pruned TEXT;
-  -- The batch in which it ended; null where it waited, and for what ended before this was kept.
+  -- The batch in which it ended; NULL if it was waiting, or ended before this column existed.
   ALTER TABLE batchwise_outcome ADD COLUMN batch BIGINT;
-  -- Members that no outcome and no history names any more.
+  -- Number of members that no outcome and no history refers to.
   ALTER TABLE batchwise_batch ADD COLUMN gone BIGINT NOT NULL DEFAULT 0;
   UPDATE batchwise_batch SET gone = requests - remaining;
   UPDATE batchwise_batch b SET gone = gone - h.members
