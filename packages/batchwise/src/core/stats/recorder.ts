@@ -37,43 +37,37 @@ class Counts {
 }
 
 export class Recorder {
-  /** Created with the first submit. */
-  #counts: Counts | null = null;
+  #counts: Counts = new Counts();
   #runningItems = 0;
   #runningBatches = 0;
   /** When the batcher came to rest after `close()`; null until then. */
   #closedAt: number | null = null;
 
-  #open(): Counts {
-    this.#counts ??= new Counts();
-    return this.#counts;
-  }
-
   /** Counts submits of one moment. */
   submitted(count: number, moment: Pick<Moment, "at">): void {
-    const counts = this.#open();
+    const counts = this.#counts;
     if (counts.submitted === 0) counts.startedAt = moment.at;
     counts.submitted += count;
   }
 
   joined(): void {
-    this.#open().totals.deduped += 1;
+    this.#counts.totals.deduped += 1;
   }
 
   foundInCache(callers: number): void {
-    this.#open().totals.cacheHits += callers;
+    this.#counts.totals.cacheHits += callers;
   }
 
   /** Counts items with one outcome and latency. */
   ended(outcome: ItemOutcome, latencyMs: number, times: number): void {
-    const { outcomes, latencyMs: latencies } = this.#open();
+    const { outcomes, latencyMs: latencies } = this.#counts;
     outcomes[outcome] += times;
     if (outcome === "completed" || outcome === "failed") latencies.record(latencyMs, times);
   }
 
   /** Counts a batch that starts to run. Returns the wait of its oldest entry. */
   batchStarted(entries: readonly Entry[], reason: BatchReason, cost: number, now: number): number {
-    const counts = this.#open();
+    const counts = this.#counts;
     const size = entries.length;
     counts.totals.batches += 1;
     counts.reasons[reason] += 1;
@@ -97,7 +91,7 @@ export class Recorder {
   /** A batch starts to run, new or after a pause. */
   runs(size: number, now: number): void {
     this.#runningItems += size;
-    if (this.#runningBatches === 0) this.#open().busySince = now;
+    if (this.#runningBatches === 0) this.#counts.busySince = now;
     this.#runningBatches += 1;
   }
 
@@ -106,13 +100,13 @@ export class Recorder {
     this.#runningItems -= size;
     this.#runningBatches -= 1;
     if (this.#runningBatches > 0) return;
-    const counts = this.#open();
+    const counts = this.#counts;
     // A listener may have reset the statistics since `now` was read.
     counts.busyMs += Math.max(0, now - counts.busySince);
   }
 
   batchEnded(runMs: number): void {
-    this.#open().runMs.record(runMs, 1);
+    this.#counts.runMs.record(runMs, 1);
   }
 
   closed(now: number): void {
@@ -121,7 +115,7 @@ export class Recorder {
 
   /** Resets the counters. Waiting and running items count as submitted now. */
   reset(now: number): void {
-    const { outcomes, submitted } = this.#open();
+    const { outcomes, submitted } = this.#counts;
     const open = Object.values(outcomes).reduce((left, ended) => left - ended, submitted);
     this.#counts = new Counts();
     this.#counts.busySince = now;
@@ -129,7 +123,7 @@ export class Recorder {
   }
 
   snapshot({ waiting, blocked, oldestAt, learned }: Gauges, now: number): BatcherStats {
-    const counts = this.#open();
+    const counts = this.#counts;
     const batchSize = counts.batchSize.quantiles();
     const batchCost = counts.batchCost.quantiles();
     const until = Math.min(now, this.#closedAt ?? Infinity);

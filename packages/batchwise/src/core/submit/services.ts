@@ -28,7 +28,7 @@ export class Services implements Steps, TurnEnd {
   readonly inContext: InContext = captureAsyncContext();
   readonly clock: SteadyClock;
   readonly events: Events;
-  readonly recorder: Recorder = new Recorder();
+  #recorder: Recorder | null = null;
   readonly queue: Queue;
   readonly deadlines: Deadlines;
   readonly pending: Pending = new Pending();
@@ -59,6 +59,12 @@ export class Services implements Steps, TurnEnd {
   /** The batcher's name, for errors. */
   get name(): string {
     return this.prepared.given.name ?? NO_NAME;
+  }
+
+  /** Made with the first submit. */
+  get recorder(): Recorder {
+    this.#recorder ??= new Recorder();
+    return this.#recorder;
   }
 
   inOneStep(work: () => void): void {
