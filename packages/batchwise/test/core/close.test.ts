@@ -1,7 +1,7 @@
 import { runInNewContext } from "node:vm";
 import { batch, batchStream, createBatcher, createTokenBatcher } from "batchwise";
 import { batchTensors } from "batchwise/tensor";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
 describe("close()", () => {
@@ -235,4 +235,17 @@ describe("close() with wrong options", () => {
     await echoAll(of);
     expect([await waiting, closed.state]).toEqual([1, "fulfilled"]);
   });
+});
+
+test("close({ drain: false }) ends all that waits and runs at one time, which it reads once", async () => {
+  const reads = async (count: number): Promise<number> => {
+    const of = rig<number>({ maxBatchSize: 4, concurrency: 2, maxQueueSize: 20 });
+    const ends = range(count).map((item) => reasonOf(of.batcher.submit(item)));
+    await of.clock.settle();
+    const now = vi.spyOn(of.clock, "now");
+    await of.batcher.close({ drain: false });
+    await Promise.all(ends);
+    return now.mock.calls.length;
+  };
+  expect(await reads(90)).toBe(await reads(9));
 });

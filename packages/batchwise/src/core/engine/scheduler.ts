@@ -133,12 +133,13 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Rejects all items, and aborts all batches. Items leave before any rejects. */
   abandon(): void {
-    const { name, pending } = this.services;
+    const { name, pending, clock } = this.services;
     const error = closedError(name);
+    const now = clock.now();
     this.inOneStep(() => {
       const waiting = [...this.#queue.clear(), ...this.#admission.clear(), ...pending.clear()];
-      for (const entry of waiting) refuse(this.services, entry, error, "rejected");
-      for (const batch of [...this.slots.running, ...this.slots.pausing]) batch.close(error);
+      for (const entry of waiting) refuse(this.services, entry, error, "rejected", now);
+      for (const batch of [...this.slots.running, ...this.slots.pausing]) batch.close(error, now);
     });
     this.drain();
   }

@@ -275,10 +275,10 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   /** Rejects its callers, aborts and ends. */
-  close(error: unknown): void {
-    failEntries(this.#unsettled, error, "rejected", this, this.#owner.services);
+  close(error: unknown, now: number): void {
+    failEntries(this.#unsettled, error, "rejected", this, this.#owner.services, now);
     this.#abort(this.call, error);
-    this.end();
+    this.end(now);
   }
 
   /** All entries that may have no answer yet. */
