@@ -4,7 +4,8 @@
  * docs/benchmarks-target.md. It takes some minutes. Unlike in other benchmarks, the figures do not
  * depend on the machine.
  *
- *   npm run bench:target node bench/target.ts --print prints the whole page and writes nothing
+ *   npm run bench:target
+ *   node bench/target.ts --print      prints the whole page and writes nothing
  *
  * It measures the built package: run `npm run build` first.
  */

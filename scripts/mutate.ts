@@ -1,7 +1,8 @@
 // Shows that the simulations find faults: puts one deliberate fault at a time into a copy of the
 // sources and runs the simulation of the engine, or of the dispatcher, until a check catches it.
 // Prints a table; exits with 1 if a fault survives, if the unchanged sources fail, or if a fault no
-// longer fits the sources. `node scripts/mutate.ts [engine | dispatcher] [part of a name]`
+// longer fits the sources.
+// `node scripts/mutate.ts [engine | dispatcher] [part of a name]`
 
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -3,8 +3,8 @@
  * 429 with Retry-After above that. Poisson arrivals. Simulated on the virtual clock, so a minute
  * takes about a second and the same seed gives the same figures on every machine.
  *
- *   node bench/load/limited-provider.ts every contender, one line of JSON each node
- *   bench/load/limited-provider.ts '{"perSecond":90}' with other settings
+ *   node bench/load/limited-provider.ts                    every contender, one line of JSON each
+ *   node bench/load/limited-provider.ts '{"perSecond":90}' with other settings
  */
 import { type BatchContext, type Batcher, type BatchOptions, createBatcher, rateLimiter } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";

@@ -1,6 +1,6 @@
 // Checks user input. Every message names the expected and the actual value; a misspelt option gets
-// the most similar name. Wrong type: TypeError. Out of range: RangeError. Both carry `code:
-// "INVALID_OPTION"`.
+// the most similar name. Wrong type: TypeError. Out of range: RangeError. Both carry
+// `code: "INVALID_OPTION"`.
 
 import { describe, namelessError } from "./errors.ts";
 import { FOREIGN_NAMES, plainName } from "./foreign-names.ts";

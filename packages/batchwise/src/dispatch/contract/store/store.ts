@@ -46,12 +46,13 @@
 // then the batch stays, because outcomes and histories name it.
 //
 // Claim order inside a lane: priority descending, rank ascending, arrival ascending. The rank is
-// set once, at enqueue, and shares a lane by tokens among tenants (start-time fair queueing): rank
-// = max(V, F); F = rank + max(1, tokens) with F per (lane, priority, tenant) and V per (lane,
-// priority): the highest rank that `seal` has claimed there, both 0 at first. A single tenant gets
-// plain FIFO. Two concurrent enqueues may read the same F. A requeued or retried request keeps its
-// rank and arrival, also in another lane. V need not be kept for lanes without enqueues (halves of
-// a split batch), nor an F not above its V: neither changes a rank.
+// set once, at enqueue, and shares a lane by tokens among tenants (start-time fair queueing):
+//   rank = max(V, F); F = rank + max(1, tokens)
+// with F per (lane, priority, tenant) and V per (lane, priority): the highest rank that `seal` has
+// claimed there, both 0 at first. A single tenant gets plain FIFO. Two concurrent enqueues may read
+// the same F. A requeued or retried request keeps its rank and arrival, also in another lane. V
+// need not be kept for lanes without enqueues (halves of a split batch), nor an F not above its V:
+// neither changes a rank.
 //
 // Usage: a row per (tenant, job, lane) with any count. In the transaction of each change, `enqueue`
 // and `retry` add 1 to `requests` if the request has a job (without one nothing is counted, so that

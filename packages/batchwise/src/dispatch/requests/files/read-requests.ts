@@ -31,8 +31,8 @@ const lines = new WeakMap<object, number>();
  * The requests of a JSONL stream, for `enqueueMany` or `runBatch`. A line is one of
  * - a line of an OpenAI batch file: `{ custom_id, method, url, body }`; `method` may be missing,
  *   and `/v1` in `url`;
- * - a request for `enqueue`: `{ body, id?, endpoint?, priority?, deadlineAt?, tenant?, metadata?,
- *   job? }`;
+ * - a request for `enqueue`:
+ *   `{ body, id?, endpoint?, priority?, deadlineAt?, tenant?, metadata?, job? }`;
  * - a bare body, with `messages` or `input`; an `id` in it becomes the request's.
  *
  * Skips blank lines; accepts CRLF, a byte order mark and a last line without a newline. Rejects
