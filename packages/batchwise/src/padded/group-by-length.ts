@@ -46,9 +46,9 @@ export function groupByLength(lengths: readonly number[], caps: GroupCaps): numb
 }
 
 /**
- * The same if the first `required` items must go together, whatever they save: no longer item joins
- * them, and of the others those that cost less with them than in calls of their own. If they exceed
- * the caps, only the first goes.
+ * The same if the first `required` items must go together, even at a higher cost: no longer item
+ * joins them, and of the others only items that cost less with them than in calls of their own. If
+ * they exceed the caps, only the first goes.
  */
 export function groupAround(required: number, lengths: readonly number[], caps: GroupCaps): number[] {
   const { maxRows, budget, fixedCost } = caps;

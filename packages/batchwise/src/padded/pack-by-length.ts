@@ -67,9 +67,9 @@ function windowOf(lane: Waiting, upTo: number, width: number): Entry[] {
 }
 
 /**
- * The entries that must be in the batch: the first, and those that would be late with the next
- * batch. If not everything fits, at most one of the latter, the earliest, if it is due before the
- * first. All of them would be a batch in order of arrival, which is slower for every caller.
+ * The entries that must be in the batch: the first, and entries that would be late with the next
+ * batch. If not everything fits, at most one of the late ones, the earliest, if it is due before
+ * the first. All of them would be a batch in order of arrival, which is slower for every caller.
  */
 function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: () => number): Entry[] {
   const [first, ...others] = window;

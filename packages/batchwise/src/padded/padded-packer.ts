@@ -84,7 +84,9 @@ class PaddedPacker implements Packer {
     return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }
 
-  /** The values of a key: those of all batches until enough of its own have run. */
+  /**
+   * The learned values of a key; until enough of its batches have run, the values of all batches.
+   */
   #learnedOf(key: string | undefined): RunCosts | null {
     const ofKey = key === undefined ? undefined : this.#byKey?.get(key);
     return ofKey?.isKnown ? ofKey : this.#ofAll;

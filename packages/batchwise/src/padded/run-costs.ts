@@ -30,8 +30,8 @@ const ODD = 2;
 /** After this many odd batches in a row the handler has changed, and everything is forgotten. */
 const MOST_ODD = 3;
 /**
- * If odd batches are common, more are needed: so many that they are in a row by chance with at most
- * this probability.
+ * If odd batches are common, more are needed in a row: enough that chance produces such a row with
+ * at most this probability.
  */
 const CHANCE = 1e-5;
 /** Number of batches in the mean share of odd ones, approximately. */

@@ -159,7 +159,7 @@ export function uploadTooSlow(bytesPerSecond: number): ApiError {
   });
 }
 
-/** 413: the queue can never have room for so many texts, so waiting does not help. */
+/** 413: the queue can never hold this many texts, so waiting does not help. */
 export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiError {
   const message = `The request has ${texts} texts, but the server's queue holds at most ${maxQueueSize}. Please send at most ${maxQueueSize} texts a request.`;
   return new ApiError(413, message, { param: "input", code: "more_than_queue_holds", headers: NOT_AGAIN });

@@ -1,6 +1,6 @@
-// The run times of batches by their cost, for all that learns from them. Batches of similar cost
-// share a class, four to a doubling, which keeps their means. A class loses weight with each batch
-// that belongs to another, so its means follow faster when it is used again.
+// The run times of batches by their cost, for the learned budget and the latency target. Batches of
+// similar cost share a class, four to a doubling, which keeps their means. A class loses weight
+// with each batch that belongs to another, so its means follow faster when it is used again.
 
 /** Number of classes for each doubling of cost. */
 const CLASSES_PER_OCTAVE = 4;

@@ -93,13 +93,13 @@ export interface CallerPlace {
   callerLeft(caller: Caller): void;
 }
 
-/** When a caller leaves before the answer, as its submit says; undefined where it says nothing. */
+/** The `signal` and the `timeoutMs` of a submit; undefined if not given. */
 export interface Patience {
   readonly signal: AbortSignal | undefined;
   readonly timeoutMs: number | undefined;
 }
 
-/** Of submits without these options. */
+/** The patience of a submit without these options. */
 export const PATIENT: Patience = { signal: undefined, timeoutMs: undefined };
 
 /** One caller who may leave. A deadline runs, and a signal is watched, from its construction on. */

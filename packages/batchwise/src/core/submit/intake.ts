@@ -35,7 +35,7 @@ interface ReadCall {
   readonly keys: readonly ReadDedupeKey[] | null;
 }
 
-/** Of batchers whose items share no places. */
+/** For batchers whose items share no places. */
 const NO_EQUALS = new InFlight(undefined);
 
 export class Intake {

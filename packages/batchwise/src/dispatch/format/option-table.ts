@@ -3,8 +3,8 @@
 import { check, type Rule, refuseUnknown } from "../../core/contract/validate.ts";
 
 /**
- * The rule and the default of each option that needs no other one. Without a default the value of
- * an absent option is undefined; where the default is null, a given null is none, too.
+ * The rule and the default of each option that does not depend on another. Without a default, an
+ * absent option is undefined; if the default is null, a given null counts as absent.
  */
 export type OptionTable<Given> = {
   readonly [Name in keyof Given]?: readonly [rule: Rule, standard?: Given[Name] | null];

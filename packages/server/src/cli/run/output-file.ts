@@ -34,7 +34,7 @@ export interface OutputFile {
 const LOOKED_AT = 4_096;
 
 /**
- * A stream into an output that no other process writes. Makes the checks of a run, except those of
+ * A stream into an output that no other process writes. Checks everything that a run checks except
  * the input; overwrites the old content.
  */
 export function openOutput(path: string, force: boolean): { readonly stream: NodeWritable; release(): void } {

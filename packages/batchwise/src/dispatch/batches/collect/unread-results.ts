@@ -63,11 +63,11 @@ export function afterReading(read: ResultsRead, before: ShortReads | null, now: 
 }
 
 /**
- * Minimum lines in the results of an ended batch; null if unknown. `found`: the lines of its
- * members that were read, whatever they say. Without any line, a `done` batch has not published its
- * results yet. A cut-short batch may have run nothing: it is unread only without counts, and not if
- * every member has a pending cancel. If a `done` batch counts fewer requests than it was sent, the
- * provider is still reading it: all lines are due.
+ * Minimum lines in the results of an ended batch; null if unknown. `found`: the number of lines of
+ * its members that were read, with any content. Without any line, a `done` batch has not published
+ * its results yet. A cut-short batch may have run nothing: it is unread only without counts, and
+ * not if every member has a pending cancel. If a `done` batch counts fewer requests than it was
+ * sent, the provider is still reading it: all lines are due.
  */
 export function linesDue(
   seen: Pick<ProviderBatch, "state" | "total">,
