@@ -1,8 +1,8 @@
-// Every ten minutes: clamps times that a wrong clock set too far ahead, and retries failed cancels.
-// At the times of sweep-turns.ts, cancels and records provider batches that carry our tag but are
-// not the ones that the store knows: their creates were accepted after we gave up, or sent by a
-// process that slept. Deletes uploads that no batch uses. Never touches provider batches without a
-// tag of this store.
+// Every ten minutes: replaces times that a wrong clock set too far ahead by now, and retries failed
+// cancels. At the times of sweep-turns.ts, cancels and records provider batches that carry our tag
+// but are not the ones that the store knows: their creates were accepted after we gave up, or sent
+// by a process that slept. Deletes uploads that no batch uses. Never touches provider batches
+// without a tag of this store.
 
 import { type Account, type CallOptions, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
@@ -83,7 +83,7 @@ async function sweep(runtime: Runtime, account: Account, swept: Swept): Promise<
   }
 }
 
-/** Clamps times that are too far ahead. The loops see them at their next look. */
+/** Replaces times that are too far ahead by now. The loops see them at their next look. */
 async function hasten({ store, clock, options }: Runtime): Promise<void> {
   const now = clock.now();
   const after = latestDueAt(now, options.retry.maxBackoffMs);
