@@ -3,6 +3,7 @@
 import { DispatchError } from "../contract/errors.ts";
 import type { Failure, Operation } from "../contract/failures.ts";
 import { NOT_JSON, statusOf, wordsOf } from "../format/client-error.ts";
+import { isOfTheKey } from "./provider-codes.ts";
 
 /** Codes of the errors that `onError` gets for an account whose requests wait. */
 export type AccountTrouble = "ACCOUNT_PAUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
@@ -62,7 +63,7 @@ export interface KeyRefusal {
 export function keyRefusalOf(failure: Failure, error: unknown, operation: Operation): KeyRefusal | null {
   if (failure.kind !== "authOrBilling" || mayOnlyNotList(operation, error)) return null;
   const status = statusOf(error);
-  const isOfKey = KEY_REFUSED.has(status) || /api[ _-]?key|credential/i.test(`${failure.code} ${failure.message}`);
+  const isOfKey = KEY_REFUSED.has(status) || isOfTheKey(failure);
   if (!isOfKey) return null;
   return { words: answered(failure, error), blocksReads: status !== 403 || READS.has(operation) };
 }

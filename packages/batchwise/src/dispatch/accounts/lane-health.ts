@@ -7,17 +7,14 @@ import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { LaneRef, OutcomeError } from "../contract/types.ts";
 import { storedCode, storedMessage } from "../format/stored-code.ts";
 import { backoff } from "../runtime/backoff.ts";
+import { isOfTheModel } from "./provider-codes.ts";
 
 const MINUTE = 60_000;
 const MARK = "lane health ";
 /** Version of the stored record. Records of other versions are ignored and rewritten. */
 const VERSION = 1;
-/**
- * Consecutive refusals with one code after which the lane is to blame, and codes that blame it at
- * once.
- */
+/** Consecutive refusals with one code after which the lane is to blame, whatever the code. */
 const FAULTS_IN_A_ROW = 3;
-const OF_THE_MODEL = /model_not_found|model_mismatch|mismatched_model/;
 const FIRST_PAUSE_MS = 5 * MINUTE;
 /**
  * Longest pause by cause, in ms. Every probe may cost a request a failure, so pauses for bad lines
@@ -132,7 +129,7 @@ export function afterFault(health: LaneHealth, batch: SentBatch, fault: OutcomeE
   const before = faults?.code === words.code ? faults.batches : [];
   if (before.includes(batch.key)) return health;
   const batches = [...before, batch.key];
-  if (!OF_THE_MODEL.test(words.code) && batches.length < FAULTS_IN_A_ROW) {
+  if (!isOfTheModel(words.code) && batches.length < FAULTS_IN_A_ROW) {
     return { ...health, faults: { code: words.code, batches } };
   }
   const at = { since: now, at: now, by: batch.key, until: now };
@@ -218,7 +215,7 @@ export function openness({ pause }: LaneHealth, now: number): Openness {
 
 /** The lane's pause because the account does not have its model; null for none. */
 export function modelRefusal({ pause }: LaneHealth): LanePause | null {
-  return pause?.cause === "lines" && OF_THE_MODEL.test(pause.code) ? pause : null;
+  return pause?.cause === "lines" && isOfTheModel(pause.code) ? pause : null;
 }
 
 /** Pauses because accounts do not have the model, by mark. */

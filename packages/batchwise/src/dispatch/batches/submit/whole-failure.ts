@@ -4,6 +4,7 @@
 // that is refused, the account is paused. Pure.
 
 import { isProbe, type Outage, withPause, withProbe } from "../../accounts/outage.ts";
+import { isTooLarge } from "../../accounts/provider-codes.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { backoff } from "../../runtime/backoff.ts";
@@ -23,8 +24,6 @@ const REFUSALS_OF_A_PART = 2;
 const REFUSALS_ALONE = 3;
 /** The same if the provider says that it failed itself. They take about nine hours. */
 const FAILURES_ALONE = 12;
-/** These say that the batch is too large, so no proof is needed to make it smaller. */
-const TOO_LARGE = /too_large|too_many_(?:tasks|requests|items)|http_413/;
 
 export interface Refusal {
   readonly error: OutcomeError;
@@ -82,8 +81,8 @@ function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Nex
 }
 
 function isToBlame(batch: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
-  const isTooLarge = TOO_LARGE.test(error.code) && (partOf(batch) !== null || batch.wholeFailures > 1);
-  return evidence.laneTakesOthers || isTooLarge;
+  const mustShrink = isTooLarge(error.code) && (partOf(batch) !== null || batch.wholeFailures > 1);
+  return evidence.laneTakesOthers || mustShrink;
 }
 
 /** A single request that is refused while others are accepted. Fails it after several refusals. */
