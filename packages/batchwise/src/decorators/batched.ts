@@ -3,11 +3,12 @@
 // batches, per instance. Standard: the batcher of an instance is made when the instance is
 // constructed; legacy: at the first call. Options are checked when the class is defined.
 
+import { bindOnce } from "../core/contract/bind-methods.ts";
 import type { BatchOptions } from "../core/contract/options.ts";
 import { PreparedOptions } from "../core/contract/resolve-options.ts";
 import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../core/contract/types.ts";
 import { BY_INDEX_OF_METHOD, checkIsObject, invalidOption } from "../core/contract/validate.ts";
-import { BatcherCore } from "../core/engine/batcher.ts";
+import { BatcherCore, HOT } from "../core/engine/batcher.ts";
 import { extensions } from "../makers/extensions.ts";
 import { keepMetadata } from "./keep-metadata.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
@@ -142,7 +143,7 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
       // All instances of a class have the same name.
       if (options.given.name === undefined && prepared.options.name !== label)
         prepared = PreparedOptions.of(options.given, label);
-      return new BatcherCore(handler, prepared, extensions);
+      return bindOnce(new BatcherCore(handler, prepared, extensions), HOT);
     },
   };
 }

@@ -1,7 +1,8 @@
 // Makes a batcher as an object, or as a function that submits one item.
 
+import { bindOnce } from "../core/contract/bind-methods.ts";
 import type { SubmitOptions } from "../core/contract/types.ts";
-import { BatcherCore } from "../core/engine/batcher.ts";
+import { BatcherCore, HOT } from "../core/engine/batcher.ts";
 import type { BatcherMaker } from "./batcher-maker.ts";
 import { callable } from "./callable.ts";
 import { extensions } from "./extensions.ts";
@@ -25,7 +26,7 @@ import { extensions } from "./extensions.ts";
  * ```
  */
 export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?: unknown) =>
-  new BatcherCore(handler, options, extensions) as never;
+  bindOnce(new BatcherCore(handler, options, extensions), HOT) as never;
 
 /**
  * Makes a function that batches: `fn(item)` submits one item and returns a promise of its result.

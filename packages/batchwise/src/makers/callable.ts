@@ -40,8 +40,8 @@ function prototypeOf(members: object): object {
         const core = this[CORE];
         const member: unknown = Reflect.get(core, name, core);
         if (typeof member !== "function") return member;
-        // Named members are bound (`bindMethods`).
-        const value = typeof name === "symbol" ? unbound(core, member as (...args: never[]) => unknown) : member;
+        const method = member as (...args: never[]) => unknown;
+        const value = typeof name === "symbol" ? unbound(core, method) : method.bind(core);
         // A frozen function cannot keep the member: the getter makes it on each use.
         Reflect.defineProperty(this, name, { ...shown, value });
         return value;

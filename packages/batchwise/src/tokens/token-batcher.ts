@@ -1,7 +1,7 @@
 // A batcher in the terms of language models: its cost is tokens. It only renames options and the
 // names in errors, and is otherwise the same batcher.
 
-import { bindOnRead } from "../core/contract/bind-methods.ts";
+import { bindOnce, bindOnRead } from "../core/contract/bind-methods.ts";
 import { NO_NAME, tooManyTokensError } from "../core/contract/errors.ts";
 import type { ShownOptions } from "../core/contract/options.ts";
 import type { SubmitOptions } from "../core/contract/types.ts";
@@ -43,7 +43,7 @@ import {
  * ```
  */
 export const createTokenBatcher: BatcherMaker<"tokens"> = (handler: unknown, options?: unknown) =>
-  new TokenBatcherCore(handler, splitOptions(options)) as never;
+  bindOnce(new TokenBatcherCore(handler, splitOptions(options)), HOT) as never;
 
 /** The options of a submit, read once, with the names of the batcher below. */
 type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unknown; cost?: unknown };

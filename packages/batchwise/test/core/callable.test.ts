@@ -63,6 +63,13 @@ test("flush, idle, stats and close of createBatcher work when they are taken off
   await close();
 });
 
+test("submit and submitMany of a batcher work through a Proxy", async () => {
+  const batcher = createBatcher((items: string[]) => items);
+  const proxy = new Proxy(batcher, {});
+  expect([await proxy.submit("a"), await proxy.submitMany(["b"])]).toEqual(["a", ["b"]]);
+  expect(await batcher.submit("c")).toBe("c");
+});
+
 describe("a function that batch() returned", () => {
   test.each(methods)("has its own %s, the same one each time", (name) => {
     const [one, two] = [batch(echo), batch(echo)];

@@ -10,42 +10,36 @@ export function bindMethods(object: object): void {
     names = readMethods(prototype);
     methodsOf.set(prototype, names);
   }
-  const members = object as Record<string, CallableFunction>;
-  for (const name of names) members[name] = (members[name] as CallableFunction).bind(object);
+  bindOnce(object, names);
 }
 
 /**
- * Makes the methods of a class work without their object: a getter binds a method each time it is
- * read, and the methods in `hot` only once. Call it once for each class of a chain.
+ * Makes the methods of a class work without their object, at no cost per object: a getter binds a
+ * method each time it is read. Skips `others`, which `bindOnce` binds. Call it once for each class
+ * of a chain.
  */
-export function bindOnRead(prototype: object, hot: readonly string[]): void {
+export function bindOnRead(prototype: object, others: readonly string[]): void {
   for (const [name, { value, enumerable = false }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-    if (name === "constructor" || typeof value !== "function") continue;
+    if (name === "constructor" || others.includes(name) || typeof value !== "function") continue;
     const method = value as CallableFunction;
-    const isHot = hot.includes(name);
     Object.defineProperty(prototype, name, {
       configurable: true,
       enumerable,
       get(this: object): unknown {
-        const bound: unknown = method.bind(this);
-        // An object of a class that overrides it reads it by `super`.
-        if (isHot && ownerOf(this, name) === prototype) Reflect.defineProperty(this, name, own(bound));
-        return bound;
+        return method.bind(this);
       },
-      set(this: object, given: unknown): void {
-        Object.defineProperty(this, name, own(given));
+      set(this: object, own: unknown): void {
+        Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value: own });
       },
     });
   }
 }
 
-function own(value: unknown): PropertyDescriptor {
-  return { configurable: true, enumerable: true, writable: true, value };
-}
-
-/** The object of a chain that has a member. */
-function ownerOf(object: object, name: string): object {
-  return Object.hasOwn(object, name) ? object : ownerOf(Object.getPrototypeOf(object) as object, name);
+/** Binds these methods of an object to it, and returns the object. */
+export function bindOnce<Bound extends object>(object: Bound, names: readonly string[]): Bound {
+  const members = object as Record<string, CallableFunction>;
+  for (const name of names) members[name] = (members[name] as CallableFunction).bind(object);
+  return object;
 }
 
 function readMethods(prototype: object): readonly string[] {

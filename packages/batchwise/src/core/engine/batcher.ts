@@ -32,7 +32,7 @@ import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import { warnOfIdle, warnOfWait } from "./warnings.ts";
 
-/** Methods that are bound once. The others are bound each time they are read. */
+/** Methods that the makers of objects bind once. The others are bound each time they are read. */
 export const HOT = ["submit", "submitMany"] as const;
 
 /** Hooks for a batcher whose options have other names, such as the token batcher. */
