@@ -28,8 +28,7 @@ export function modelErrors(service: TargetService): ModelErrors {
         // In overload sizes are near the largest.
         const size = Math.max(1, Math.round(most * (0.5 + 0.5 * random())));
         sizes.push(size);
-        const runMs = factor * (times[size] as number) * Math.exp(NOISE * normal(random) - NOISE ** 2 / 2);
-        model.record({ cost: size, items: size, itemsCost: size, runMs });
+        model.record(size, factor * (times[size] as number) * Math.exp(NOISE * normal(random) - NOISE ** 2 / 2));
       }
     };
     const error = (factor: number): number => {

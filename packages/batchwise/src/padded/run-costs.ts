@@ -44,7 +44,7 @@ const AS_GOOD = 1.02;
  */
 const MOST_FIXED = 1_000;
 export class RunCosts {
-  readonly #classes: CostClasses = new CostClasses(KEPT, true);
+  readonly #classes: CostClasses = new CostClasses(KEPT);
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;

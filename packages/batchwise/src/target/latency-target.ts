@@ -324,8 +324,7 @@ class TargetRule implements LatencyTarget {
   // Learning.
 
   /** Failed, aborted and first runs teach no times. */
-  record(batch: EndedBatch, callMs: number | undefined): void {
-    const { cost, size, isPart, failure, wasLeft } = batch;
+  record({ cost, size, isPart, failure, wasLeft }: EndedBatch, callMs: number | undefined): void {
     this.#ended += 1;
     const refused = this.#refused - this.#refusedBefore;
     this.#refusedBefore = this.#refused;
@@ -341,7 +340,7 @@ class TargetRule implements LatencyTarget {
       this.#sizes.succeeded(cost);
       // Items of no cost say nothing of the others.
       if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
-      if (this.#ended > 1) this.#learn(batch, callMs, refused > 0);
+      if (this.#ended > 1) this.#learn(cost, callMs, refused > 0);
     }
     // Smaller batches are far from the cap.
     if (failure !== null || refused > 0 || 2 * size >= this.#cap) this.#chooseCap(refused > 0);
@@ -356,7 +355,7 @@ class TargetRule implements LatencyTarget {
     events.warn("OPTIONS", `${short}: nothing is answered in time. Set it to at least ${2 * runMs}.`);
   }
 
-  #learn({ cost, size, itemsCost }: EndedBatch, callMs: number, hasRefused: boolean): void {
+  #learn(cost: number, callMs: number, hasRefused: boolean): void {
     const { concurrency } = this.#options;
     // The first times may come from a stall, and there is nothing yet to compare them with.
     if (this.#ended <= FIRST_BATCHES) callMs = Math.min(callMs, 2 * this.#targetMs);
@@ -364,7 +363,7 @@ class TargetRule implements LatencyTarget {
     if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {
       this.#model.forgetAbove(this.#slow.largest);
     }
-    this.#model.record({ cost, items: size, itemsCost: itemsCost || cost, runMs: callMs });
+    this.#model.record(cost, callMs);
   }
 
   stats(): LearnedStats {

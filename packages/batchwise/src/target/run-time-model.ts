@@ -3,8 +3,10 @@
 // follows slowly, and jumps if several batches in a row agree that the handler has become slower or
 // faster. The upper estimate is the 84th percentile of real over predicted.
 
-import { type CostClass, CostClasses, classBelow, ENOUGH, type RunCost, unitMs } from "../core/policy/cost-classes.ts";
+import { CLASSES_PER_OCTAVE, classOf, ENOUGH } from "../core/policy/cost-classes.ts";
 
+/** A class is the mean of about this many batches. */
+const REMEMBERED = 24;
 /** The first times of a class count as at most this many times what was predicted. */
 const STALLED = 1.5;
 /** A time per unit this close to the least is as good. */
@@ -20,26 +22,33 @@ const [AGREED, DIFFERENT] = [4, 1.5];
 const [STEP, LEAST] = [0.05, 0.03];
 
 /**
- * The share of its weight that a class keeps at each batch of another class, because the shared
- * speed may have drifted with the others.
+ * The mean of a class that no batch of this many has used is learned anew. The speed has followed
+ * other classes since, and what they took for a change of speed may have been noise.
  */
-const KEPT = 0.99;
+const STALE = 512;
 
-/** Mean times at speed 1. */
-type Point = Pick<CostClass, "weight" | "cost" | "runMs">;
+interface CostClass {
+  weight: number;
+  /** The number of the last batch that used it. */
+  usedAt: number;
+  cost: number;
+  /** Mean time at speed 1. */
+  ms: number;
+}
 
 const bounded = (value: number, most: number): number => Math.max(-most, Math.min(most, value));
 
 export class RunTimeModel {
-  readonly #classes: CostClasses = new CostClasses(KEPT, false);
+  readonly #classes: Map<number, CostClass> = new Map();
   /** The classes by cost, their times made non-decreasing. */
-  #points: Point[] = [];
+  #points: CostClass[] = [];
   #speed = 1;
   /** Standard deviation of the logarithm of real over predicted. */
   #deviation = 0.2;
   /** Batches in a row that were slower (above 0) or faster (below 0), and their logarithms. */
   #agreed = 0;
   #agreedLog = 0;
+  #batches = 0;
   /** The largest cost that it has learned from; 0 before the first batch. */
   largest = 0;
 
@@ -47,18 +56,18 @@ export class RunTimeModel {
   predict(cost: number): number {
     const points = this.#points;
     let index = 0;
-    while (index < points.length && (points[index] as Point).cost < cost) index += 1;
+    while (index < points.length && (points[index] as CostClass).cost < cost) index += 1;
     const [high, low] = [points[index], points[index - 1]];
     if (high !== undefined && low !== undefined) {
-      return this.#speed * (low.runMs + ((high.runMs - low.runMs) * (cost - low.cost)) / (high.cost - low.cost));
+      return this.#speed * (low.ms + ((high.ms - low.ms) * (cost - low.cost)) / (high.cost - low.cost));
     }
     // Below the smallest: between proportional and flat.
-    if (high !== undefined) return (this.#speed * high.runMs * (1 + cost / high.cost)) / 2;
+    if (high !== undefined) return (this.#speed * high.ms * (1 + cost / high.cost)) / 2;
     if (low === undefined) return 0;
     // Above the largest: proportional. If only one size runs, another one has to be tried, so its
     // time is assumed for all.
     const isAlone = points.length === 1 && low.weight >= ENOUGH;
-    return this.#speed * low.runMs * (isAlone ? 1 : cost / low.cost);
+    return this.#speed * low.ms * (isAlone ? 1 : cost / low.cost);
   }
 
   /** A time that 84 of 100 batches keep. */
@@ -66,45 +75,51 @@ export class RunTimeModel {
     return this.predict(cost) * Math.exp(UPPER * this.#deviation);
   }
 
-  record(run: RunCost): void {
-    const { cost, runMs: ms } = run;
+  record(cost: number, ms: number): void {
     if (!(cost > 0 && cost < Infinity && ms > 0)) return;
-    const known = this.#classes.of(cost);
+    const key = classOf(cost);
+    const known = this.#classes.get(key) ?? { weight: 0, usedAt: 0, cost, ms: 0 };
+    this.#classes.set(key, known);
+    this.#batches += 1;
+    if (this.#batches - known.usedAt > STALE) known.weight = Math.min(known.weight, 1);
+    known.usedAt = this.#batches;
     // The first of a class may have stalled, and no batch of its size might run again to show it.
     let mean = (this.largest > 0 ? Math.min(ms, STALLED * this.predict(cost)) : ms) / this.#speed;
-    if (known !== undefined && known.weight >= 2) {
+    if (known.weight >= 2) {
       // Its own mean: the prediction is above it where a smaller class is slower.
-      const expected = (this.#speed * known.runMs * this.predict(cost)) / this.predict(known.cost);
+      const expected = (this.#speed * known.ms * this.predict(cost)) / this.predict(known.cost);
       const change = bounded(ms / expected - 1, 2.5 * this.#deviation);
       if (this.#follow(bounded(Math.log(ms / expected), 3), change)) return;
-      mean = known.runMs * (1 + change);
+      mean = known.ms * (1 + change);
     }
     // So may the first of all.
-    else if (known !== undefined) known.runMs = Math.min(known.runMs, STALLED * mean);
+    if (known.weight === 1) known.ms = Math.min(known.ms, STALLED * mean);
     this.largest = Math.max(this.largest, cost);
-    this.#classes.add({ ...run, runMs: mean });
+    known.weight = Math.min(known.weight + 1, REMEMBERED);
+    known.cost += (cost - known.cost) / known.weight;
+    known.ms += (mean - known.ms) / known.weight;
     this.#order();
   }
 
   /** Forgets the times of larger batches. */
   forgetAbove(cost: number): void {
-    this.#classes.forgetFrom(cost * (1 + 1e-9));
+    for (const [key, known] of this.#classes) if (known.cost > cost) this.#classes.delete(key);
     this.largest = Math.min(this.largest, cost);
     this.#order();
   }
 
   /** Averages neighbours where the larger was faster: that is noise. */
   #order(): void {
-    const points = this.#classes.byCost().map((one) => ({ ...one }));
+    const points = [...this.#classes.values()].sort((a, b) => a.cost - b.cost).map((one) => ({ ...one }));
     for (const [end, point] of points.entries()) {
-      let { runMs, weight } = point;
+      let { ms, weight } = point;
       let from = end;
-      for (; from > 0 && (points[from - 1] as Point).runMs > runMs; from -= 1) {
-        const before = points[from - 1] as Point;
+      for (; from > 0 && (points[from - 1] as CostClass).ms > ms; from -= 1) {
+        const before = points[from - 1] as CostClass;
         weight += before.weight;
-        runMs += ((before.runMs - runMs) * before.weight) / weight;
+        ms += ((before.ms - ms) * before.weight) / weight;
       }
-      for (; from <= end; from += 1) (points[from] as Point).runMs = runMs;
+      for (; from <= end; from += 1) (points[from] as CostClass).ms = ms;
     }
     this.#points = points;
   }
@@ -136,8 +151,11 @@ export class RunTimeModel {
 
   /** The cost that serves most per second; Infinity unless larger ones are known to serve fewer. */
   get efficient(): number {
-    const best = this.#classes.best(AS_GOOD);
-    return best === null || best.isLargest ? Infinity : best.cost;
+    const known = this.#points.filter(({ weight }) => weight >= ENOUGH);
+    const perUnit = ({ cost, ms }: CostClass): number => ms / cost;
+    const least = AS_GOOD * Math.min(...known.map(perUnit));
+    const best = known.findLast((one) => perUnit(one) <= least);
+    return best === undefined || best === known.at(-1) ? Infinity : best.cost;
   }
 
   /**
@@ -146,11 +164,11 @@ export class RunTimeModel {
    */
   unknownBelow(cost: number): number {
     let least = Infinity;
-    for (let size = classBelow(cost); size > 1; size = classBelow(size)) {
-      const known = this.#classes.of(size);
-      if (known === undefined || known.weight < ENOUGH) return size;
-      least = Math.min(least, unitMs(known));
-      if (unitMs(known) > 1.1 * least) break;
+    for (let key = classOf(cost) - 1; key > 0; key -= 1) {
+      const known = this.#classes.get(key);
+      if (known === undefined || known.weight < ENOUGH) return 2 ** (key / CLASSES_PER_OCTAVE);
+      least = Math.min(least, known.ms / known.cost);
+      if (known.ms / known.cost > 1.1 * least) break;
     }
     return Infinity;
   }

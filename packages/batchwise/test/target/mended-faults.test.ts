@@ -9,10 +9,6 @@ import { Queue } from "../../src/core/queue/queue.ts";
 import { normal, randomOf } from "../../src/simulate/random.ts";
 import { RunTimeModel } from "../../src/target/run-time-model.ts";
 
-function learn(model: RunTimeModel, cost: number, runMs: number): void {
-  model.record({ cost, items: cost, itemsCost: cost, runMs });
-}
-
 type Options = BatchOptions<number, number>;
 
 /** A handler that takes `runMs` of its call, or fails where that is NaN, in virtual time. */
@@ -171,7 +167,7 @@ test("times that fall with the size give no fixed time below zero", async () => 
 test("times of sizes that seldom run are still right after many batches of other sizes", () => {
   const model = new RunTimeModel();
   const random = randomOf(1, 0);
-  const run = (size: number): void => learn(model, size, (10 + 0.1 * size) * Math.exp(0.1 * normal(random)));
+  const run = (size: number): void => model.record(size, (10 + 0.1 * size) * Math.exp(0.1 * normal(random)));
   for (let batch = 0; batch < 20; batch += 1) for (const size of [1, 30]) run(size);
   for (let batch = 0; batch < 50_000; batch += 1) run(8 + (batch % 8));
   expect(model.predict(1) / 10.1).toBeCloseTo(1, 0);
@@ -290,7 +286,7 @@ test.each([
 
 test("exact times for long do not make the model blind to later noise", () => {
   const model = new RunTimeModel();
-  for (let batch = 0; batch < 5_000; batch += 1) learn(model, 10, 20);
+  for (let batch = 0; batch < 5_000; batch += 1) model.record(10, 20);
   expect(model.upper(10) / model.predict(10)).toBeGreaterThan(1.02);
 });
 
@@ -375,10 +371,10 @@ test.each([
       [1, 5],
       [1_000, 20],
     ] as const)
-      learn(model, size, ms * factor());
+      model.record(size, ms * factor());
   for (let round = 0; round < 5; round += 1) {
-    for (let batch = 0; batch < 20_000; batch += 1) learn(model, 1, 5 * factor());
-    for (let batch = 0; batch < 40; batch += 1) learn(model, 1_000, 20 * factor());
+    for (let batch = 0; batch < 20_000; batch += 1) model.record(1, 5 * factor());
+    for (let batch = 0; batch < 40; batch += 1) model.record(1_000, 20 * factor());
   }
   // The speed may be that of a slow time.
   const ratio = model.predict(1_000) / model.predict(1);

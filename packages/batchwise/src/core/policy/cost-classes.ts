@@ -1,9 +1,9 @@
-// The run times of batches by their cost, for the learned budget and the latency target. Batches of
-// similar cost share a class, four to a doubling, which keeps their means. A class loses weight
-// with each batch that belongs to another, so its means follow faster when it is used again.
+// The run times of batches by their cost. Batches of similar cost share a class, four to a
+// doubling, which keeps their means. A class loses weight with each batch that belongs to another,
+// and is forgotten in the end.
 
 /** Number of classes for each doubling of cost. */
-const CLASSES_PER_OCTAVE = 4;
+export const CLASSES_PER_OCTAVE = 4;
 /** Number of batches in the mean of a class, approximately. */
 const REMEMBERED = 32;
 /** Classes of lower weight are forgotten. */
@@ -27,29 +27,19 @@ export interface CostClass {
 export type RunCost = Omit<CostClass, "weight">;
 
 /** The class of batches of similar cost. */
-const classOf = (cost: number): number => Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
-
-/** The cost of the next class below that of this cost. */
-export function classBelow(cost: number): number {
-  return 2 ** ((classOf(cost) - 1) / CLASSES_PER_OCTAVE);
-}
+export const classOf = (cost: number): number => Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
 
 export class CostClasses {
   readonly #kept: number;
-  readonly #forgets: boolean;
   readonly #classes: Map<number, CostClass> = new Map();
 
-  /**
-   * `kept`: the share of its weight that a class keeps when a batch belongs to another. `forgets`:
-   * true if a class that stays unused is removed in the end.
-   */
-  constructor(kept: number, forgets: boolean) {
+  /** `kept`: the share of its weight that a class keeps when a batch belongs to another. */
+  constructor(kept: number) {
     this.#kept = kept;
-    this.#forgets = forgets;
   }
 
   /** The class of batches of this cost. */
-  of(cost: number): CostClass | undefined {
+  of(cost: number): Readonly<CostClass> | undefined {
     return this.#classes.get(classOf(cost));
   }
 
@@ -94,14 +84,13 @@ export class CostClasses {
   #fadeOthers(key: number): void {
     for (const [other, known] of this.#classes) {
       if (other === key) continue;
-      const weight = known.weight * this.#kept;
-      if (weight >= (this.#forgets ? LEAST_WEIGHT : ENOUGH)) known.weight = weight;
-      else if (this.#forgets) this.#classes.delete(other);
+      known.weight *= this.#kept;
+      if (known.weight < LEAST_WEIGHT) this.#classes.delete(other);
     }
   }
 }
 
 /** Time per unit of the items' own cost, so that padding is no gain. */
-export function unitMs({ itemsCost, runMs }: Readonly<CostClass>): number {
+function unitMs({ itemsCost, runMs }: Readonly<CostClass>): number {
   return runMs / itemsCost;
 }
