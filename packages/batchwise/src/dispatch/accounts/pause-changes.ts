@@ -4,7 +4,7 @@
 // every other pause is written only where nothing has paused the account since its row was read.
 // Pure.
 
-import type { LedgerChanges, LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
 import { type Outage, outageText } from "./outage.ts";
 
 /** The provider refuses the account: its key, its money, a permission, its address. */
@@ -13,16 +13,13 @@ export function closedByAnswer(name: string, until: number, code: string | null)
   return { name, blockedAtLeast: until, strikes: 0, note: code };
 }
 
-/**
- * The change for an account that requests a pause without a refusal. Empty if a present pause ends
- * later.
- */
-export function pausedFor(row: LedgerRow | undefined, name: string, until: number, code: string): LedgerChanges[] {
-  const ifBlockedUntil = row?.blockedUntil ?? 0;
-  return ifBlockedUntil >= until ? [] : [{ name, ifBlockedUntil, blockedUntil: until, note: code }];
+// `ifBlockedUntil` below: of the row as it was read.
+
+/** Any other pause of an account. Empty if a present pause ends later. */
+export function pausedFor(name: string, ifBlockedUntil: number, until: number, note: string | null): LedgerChanges[] {
+  return ifBlockedUntil >= until ? [] : [{ name, ifBlockedUntil, blockedUntil: until, note }];
 }
 
-/** `ifBlockedUntil`: of the row as it was read. */
 export function outageChange(name: string, ifBlockedUntil: number, outage: Outage): LedgerChanges {
   return { name, ifBlockedUntil, outage: outageText(outage) };
 }

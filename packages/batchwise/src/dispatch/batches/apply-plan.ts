@@ -1,7 +1,7 @@
 // Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan
 // gives it back until `nextAt`.
 
-import { closedByAnswer, outageChange } from "../accounts/pause-changes.ts";
+import { closedByAnswer, outageChange, pausedFor } from "../accounts/pause-changes.ts";
 import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
 import type { BatchChanges } from "../contract/store/rows.ts";
 import type { Disposal } from "../format/payload.ts";
@@ -58,10 +58,13 @@ function ledgerChanges(plan: Plan, ledger: string, account: string, now: number)
     if (learnedTokens !== null) changes.push({ name: ledger, learnedTokens, learnedAt: now });
     if (pause !== null) changes.push({ name: ledger, ...pause, note });
   }
-  const { pauseAccountUntil, outage } = plan;
+  const { pauseAccountUntil, seenBlockedUntil, outage } = plan;
   if (outage !== null) {
     const paused = pauseAccountUntil === null ? {} : { blockedUntil: pauseAccountUntil, strikes: 0 };
-    changes.push({ ...outageChange(account, plan.seenBlockedUntil, outage), ...paused, note });
-  } else if (pauseAccountUntil !== null) changes.push(closedByAnswer(account, pauseAccountUntil, note));
+    changes.push({ ...outageChange(account, seenBlockedUntil, outage), ...paused, note });
+  } else if (pauseAccountUntil !== null) {
+    if (plan.isKeyRefused) changes.push(closedByAnswer(account, pauseAccountUntil, note));
+    else changes.push(...pausedFor(account, seenBlockedUntil, pauseAccountUntil, note));
+  }
   return changes;
 }

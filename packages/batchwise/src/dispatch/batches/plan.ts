@@ -36,11 +36,13 @@ export interface Plan {
   } | null;
   /** Write on the account's own ledger: nothing is sealed or submitted there before. */
   readonly pauseAccountUntil: number | null;
+  /** That pause is for a refused key: see accounts/pause-changes.ts. */
+  readonly isKeyRefused: boolean;
   /** Write on the account's own ledger: every batch is refused there. */
   readonly outage: Outage | null;
   /**
-   * `blockedUntil` of the account's ledger when the outage was decided: the outage and its pause
-   * never replace a later pause.
+   * `blockedUntil` of the account's ledger when this was decided: an outage, and a pause for
+   * anything but a refused key, never replaces a later pause.
    */
   readonly seenBlockedUntil: number;
   /** How long this process prefers other accounts, in ms. Other processes may reach this one. */
@@ -60,6 +62,7 @@ export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>):
     dropFile: false,
     ledger: null,
     pauseAccountUntil: null,
+    isKeyRefused: false,
     outage: null,
     seenBlockedUntil: 0,
     avoidAccountMs: null,

@@ -100,7 +100,8 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   const isClosed = failure.kind === "authOrBilling";
   const paused = (until: number): LedgerChanges[] => {
     if (isClosed) return [closedByAnswer(account.name, until, code)];
-    return pausesAccount || isLeft ? pausedFor(ledgers.get(account.name), account.name, until, code) : [];
+    const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
+    return pausesAccount || isLeft ? pausedFor(account.name, seen, until, code) : [];
   };
   await lease.end((now) => {
     const until = now + waitMs;

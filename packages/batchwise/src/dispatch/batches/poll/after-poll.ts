@@ -53,7 +53,7 @@ export function afterPoll(at: PollCase, seen: ProviderBatch | null): Plan {
 function pausing(decided: Plan, failure: Failure | null, now: number): Plan {
   if (failure?.kind !== "authOrBilling" || decided.forget) return decided;
   const { code, message } = failure;
-  return { ...decided, lastError: { code, message }, pauseAccountUntil: now + PAUSE_MS };
+  return { ...decided, lastError: { code, message }, pauseAccountUntil: now + PAUSE_MS, isKeyRefused: true };
 }
 
 function afterSeen(at: PollCase, seen: ProviderBatch): Plan {

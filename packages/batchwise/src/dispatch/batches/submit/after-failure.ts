@@ -139,7 +139,7 @@ function afterDenial(at: BatchCase, error: OutcomeError): Plan {
   }
   return plan("sealed", now + PAUSE_MS, {
     ...{ lastError: error, figures: refusedOnceMore(batch, now) },
-    ...{ forget: true, pauseAccountUntil: now + PAUSE_MS },
+    ...{ forget: true, pauseAccountUntil: now + PAUSE_MS, isKeyRefused: true },
   });
 }
 
@@ -169,7 +169,9 @@ function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unk
     case "rateLimited":
       return plan("sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
     case "authOrBilling":
-      return plan("sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
+      return plan("sealed", now + PAUSE_MS, {
+        ...{ lastError, forget, pauseAccountUntil: now + PAUSE_MS, isKeyRefused: true },
+      });
     case "tokenLimit":
       return afterTokenLimit(at, failure, forget);
     case "invalidRequest": {

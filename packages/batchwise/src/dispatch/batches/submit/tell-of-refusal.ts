@@ -21,7 +21,7 @@ export function tellOfRefusal(
   isWritten: boolean,
   operation: Operation,
 ): void {
-  if (!plan.lastError) return;
+  if (!plan.lastError || (plan.pauseAccountUntil !== null && !isWritten)) return;
   const context = { account: batch.account, batch: batch.key, operation };
   if (plan.outage === null && plan.pauseAccountUntil !== null) {
     const disproof = operation === "retrieve" ? "results" : "create";
@@ -32,7 +32,7 @@ export function tellOfRefusal(
   const { code, message } = plan.lastError;
   const words = `"${code}: ${message}"`;
   if (plan.outage !== null && plan.pauseAccountUntil !== null) {
-    if (!isWritten || !runtime.troubles.isNew(batch.account, "ACCOUNT_PAUSED", code, "taken")) return;
+    if (!runtime.troubles.isNew(batch.account, "ACCOUNT_PAUSED", code, "taken")) return;
     const [since, until] = [plan.outage.since, plan.pauseAccountUntil].map((at) => new Date(at).toISOString());
     const told = `The account "${batch.account}" has refused each batch since ${since}, with ${words}, one of a single request too.`;
     runtime.report(new DispatchError("ACCOUNT_PAUSED", `${told} It is paused until ${until}.`), context);

@@ -13,66 +13,19 @@ import { afterBatchFailure, PAUSE_MS } from "../../../../src/dispatch/batches/su
 import { passesGate } from "../../../../src/dispatch/batches/submit/gate.ts";
 import { tellOfRefusal } from "../../../../src/dispatch/batches/submit/tell-of-refusal.ts";
 import { afterWholeFailure } from "../../../../src/dispatch/batches/submit/whole-failure.ts";
-import type { Account } from "../../../../src/dispatch/contract/account.ts";
-import type { PauseEvent } from "../../../../src/dispatch/contract/events.ts";
-import type { LedgerChanges } from "../../../../src/dispatch/contract/store/ledger-rows.ts";
 import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
 import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
-import { resolveOptions } from "../../../../src/dispatch/options/resolve-options.ts";
 import { Lease } from "../../../../src/dispatch/runtime/lease/lease.ts";
-import { Runtime } from "../../../../src/dispatch/runtime/runtime.ts";
-import { memoryStore } from "../../../../src/dispatch/stores/memory/memory-store.ts";
-import { batchOf, keyOf, request, sealInput } from "../../../../src/dispatch-testing/conformance/store/case.ts";
-import { virtualClock } from "../../../../src/testing/index.ts";
+import { keyOf } from "../../../../src/dispatch-testing/conformance/store/case.ts";
+import { meanwhile, submitted } from "../../support/paused-account.ts";
 import { batchCase } from "../../support/rows.ts";
-import { SimProvider } from "../../support/simulation/sim-provider.ts";
 import { START } from "../../support/world.ts";
 
 const REFUSED = { code: "invalid_api_key", message: "No." };
 const FULL = { kind: "tokenLimit", code: "token_limit", message: "Full.", limitTokens: null } as const;
 const MINUTE = 60_000;
 
-/** Leases on two submitted batches of an account with one ledger, which is as given. */
-async function submitted(ledger: Omit<LedgerChanges, "name">, more: Partial<Account> = {}) {
-  const clock = virtualClock(START);
-  const store = memoryStore();
-  const sim = new SimProvider({ time: clock }).account();
-  const retrieve: Account["retrieve"] = async (id) => {
-    const none = { expiresAt: null, tag: null, inputFileId: null, total: null, settled: null, failure: null };
-    return { id, state: "running", rawState: "in_progress", createdAt: START, resultRefs: [], ...none };
-  };
-  const account: Account = { ...sim, retrieve, ...more };
-  const told: unknown[] = [];
-  const onError = (error: unknown): unknown => told.push(error);
-  const runtime = new Runtime(resolveOptions({ store, accounts: [account], clock, onError }));
-  const pauses: PauseEvent[] = [];
-  runtime.events.on("pause", (event) => pauses.push(event));
-  await store.enqueue([request("a"), request("b")], START);
-  const place = { account: account.name, ledger: account.name, maxRequests: 1, now: START, leaseUntil: START + MINUTE };
-  const leases: Lease[] = [];
-  for (const n of [0, 1]) {
-    const row = batchOf(await store.seal(sealInput(n, place)));
-    const sent = { state: "submitted", providerBatchId: `p${n}`, submitStartedAt: START } as const;
-    // Once the ledger is paused, nothing is sealed.
-    const ledgers = n === 1 ? [{ name: account.name, ...ledger }] : [];
-    await store.transition(keyOf(n), 1, { ...sent, ledgers }, START);
-    leases.push(new Lease(runtime, account, { ...row, ...sent }, runtime.clock.monotonic()));
-  }
-  const [lease, other] = leases as [Lease, Lease];
-  return { store, runtime, account, lease, other, told, pauses };
-}
-
 const outage = { code: "batch_failed", since: START - 1, pauses: 1, probe: null, holdUntil: START + MINUTE };
-
-/** Another process writes this between the next read of the ledger and the next write. */
-function meanwhile(store: Store, ledger: LedgerChanges): void {
-  const transition = store.transition.bind(store);
-  store.transition = async (key, fence, changes, now) => {
-    store.transition = transition;
-    await transition(keyOf(1), 1, { ledgers: [ledger] }, now);
-    return transition(key, fence, changes, now);
-  };
-}
 
 test.each([
   ["a used-up limit", { strikes: 1 }],
@@ -101,7 +54,11 @@ test.each([
 ])("a key that is refused after %s stays paused when an earlier batch runs", async (_name, ledger) => {
   const { runtime, account, lease, other } = await submitted({ ...ledger, blockedUntil: START + MINUTE });
   const pausedUntil = START + PAUSE_MS;
-  await applyPlan(runtime, other, plan("sealed", pausedUntil, { lastError: REFUSED, pauseAccountUntil: pausedUntil }));
+  await applyPlan(
+    runtime,
+    other,
+    plan("sealed", pausedUntil, { lastError: REFUSED, pauseAccountUntil: pausedUntil, isKeyRefused: true }),
+  );
   await poll(runtime, lease);
   expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: REFUSED.code });
 });
@@ -121,7 +78,11 @@ test.each([
 ])("a refused key replaces a limit that another process has just met, which ends %s", async (_name, at, until) => {
   const { store, runtime, account, lease, pauses } = await submitted({});
   meanwhile(store, { name: account.name, blockedUntil: at, strikes: 3, note: "token_limit" });
-  const refused = plan("sealed", START + PAUSE_MS, { lastError: REFUSED, pauseAccountUntil: START + PAUSE_MS });
+  const refused = plan("sealed", START + PAUSE_MS, {
+    lastError: REFUSED,
+    pauseAccountUntil: START + PAUSE_MS,
+    isKeyRefused: true,
+  });
   await applyPlan(runtime, lease, refused);
   const row = { blockedUntil: until, strikes: 0, note: REFUSED.code };
   expect(await runtime.ledger(account.name)).toMatchObject(row);
