@@ -104,9 +104,9 @@ export class RunCosts {
 
   /** The highest cost of the next batch. A single item may always go. */
   get budget(): number {
-    if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
-    const { cost, isLargest } = this.#best;
-    return Math.min(cost * (isLargest ? 2 : AS_GOOD), this.#sizes.safe);
+    const cold = Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
+    const next = this.#best === null ? cold : this.#best.cost * (this.#best.isLargest ? 2 : AS_GOOD);
+    return Math.min(next, this.#sizes.safe);
   }
 
   /**

@@ -59,6 +59,12 @@ test("a handler that exceeds its timeout above 100 items does so seldom, and get
   expect(meanSize).toBeGreaterThan(80);
 });
 
+test.each([1, 3])("a handler that fails above %i items gets batches of so many", async (limit) => {
+  const { failed, meanSize } = await served((items) => (items > limit ? Infinity : 20), {});
+  expect(failed).toBeLessThan(30);
+  expect(meanSize).toBeGreaterThan(0.8 * limit);
+});
+
 test("where a handler manages half of its former size, smaller batches are learned", async () => {
   const limitAfter = (batches: number): number => (batches < 300 ? 100 : 40);
   const { failed, meanSize } = await served(
