@@ -43,6 +43,7 @@ const AS_GOOD = 1.02;
  * effect.
  */
 const MOST_FIXED = 1_000;
+
 export class RunCosts {
   readonly #classes: CostClasses = new CostClasses(KEPT);
   #batches = 0;
@@ -61,13 +62,13 @@ export class RunCosts {
   /** Learns from a batch that has run; ignores one without a cost. `itemsCost`: without padding. */
   record(cost: number, items: number, runMs: number, itemsCost: number): void {
     if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
+    this.#sizes.succeeded(cost);
     if (runMs === 0) {
       this.#quickCost = Math.max(this.#quickCost, cost);
       return;
     }
     if (cost <= this.#quickCost) this.#quickCost = 0;
     this.#batches += 1;
-    this.#sizes.succeeded(cost);
     this.#itemCost += (cost / items - this.#itemCost) / Math.min(this.#batches, REMEMBERED);
     this.#remember({ cost, items, runMs, itemsCost });
     this.#chooseBest();

@@ -49,7 +49,7 @@ async function served(msOf: (items: number, batches: number) => number, options:
 
 test("a handler that fails above 100 items fails seldom, and gets nearly as many", async () => {
   const { failed, meanSize } = await served((items) => (items > 100 ? Infinity : 10 + 0.1 * items), {});
-  expect(failed).toBeLessThan(30);
+  expect(failed).toBeLessThan(8);
   expect(meanSize).toBeGreaterThan(80);
 });
 
@@ -73,6 +73,16 @@ test("where a handler manages half of its former size, smaller batches are learn
   );
   expect(failed).toBeLessThan(60);
   expect(meanSize).toBeGreaterThan(30);
+});
+
+test("an outage of all sizes ends with the sizes that succeeded before", async () => {
+  const isDown = (batches: number): boolean => batches >= 200 && batches < 280;
+  const { failed, meanSize } = await served(
+    (items, batches) => (items > 100 || isDown(batches) ? Infinity : 10 + 0.1 * items),
+    {},
+  );
+  expect(failed).toBeLessThan(20);
+  expect(meanSize).toBeGreaterThan(80);
 });
 
 test("batches that fail whatever their size hold nothing back for long", async () => {

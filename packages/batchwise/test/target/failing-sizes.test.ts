@@ -131,3 +131,11 @@ test("an outage ends with the sizes that were there before", async () => {
   expect(Math.max(...sizes.slice(-20))).toBeGreaterThan(120);
   expect(counts.refused).toBeLessThan(0.1 * 24_000);
 });
+
+test("an outage under full load ends with the sizes below the handler's limit", async () => {
+  const fails: Fails = (size, call) => size > 100 || (call >= 60 && call < 200);
+  const { sizes } = await serve(fails, 40_000, 3, { maxQueueSize: 500 });
+  const late = sizes.slice(-40);
+  expect(late.filter((size) => size > 100).length).toBeLessThan(4);
+  expect(late.filter((size) => size > 80).length).toBeGreaterThan(30);
+});

@@ -2,7 +2,8 @@
 // time limit. After a larger one has failed, batches keep to the largest size that succeeded, then
 // go half-way to the one that failed, as long as there is much between them. Larger ones are tried
 // rarely. A size that has succeeded may fail later, since limits fall, too: then smaller ones are
-// tried, down to a single item. If that fails as well, it is not the size.
+// tried, down to a single item. If that fails as well, it is not the size: batches go back to the
+// largest size that succeeded, because the limit is still there after an outage.
 
 /** After a failure for size a larger batch is tried later and later: in this many batches. */
 const [FIRST_PAUSE, LONGEST_PAUSE] = [4, 256];
@@ -18,12 +19,12 @@ export class FailedSizes {
   safe: number = Infinity;
   /**
    * The cost of the last failure of a size that had succeeded. 0: such a size has succeeded since,
-   * or many of at least half. Infinity: all sizes fail.
+   * or many of at least half, or all sizes fail.
    */
   #failed = 0;
   /** Batches of at least half of that cost that have succeeded since. */
   #others = 0;
-  /** The cost of the last failure of a size that had not succeeded. */
+  /** The lowest cost that failed and was larger than all that had succeeded. */
   #tooLarge = Infinity;
   /** Sizes that had succeeded fail, and no smaller one has succeeded since. */
   #isFalling = false;
@@ -32,11 +33,11 @@ export class FailedSizes {
 
   failed(cost: number, size: number): void {
     this.#batches += 1;
-    // Where all sizes fail, it is not the size. Batches of other slots began before the cap fell.
-    if (this.#failed === Infinity || (size > 1 && cost > this.safe)) return;
+    // Batches of other slots began before the cap fell.
+    if (size > 1 && cost > this.safe) return;
     if (cost > this.largest) {
       this.safe = this.largest || cost / 2;
-      this.#tooLarge = cost;
+      this.#tooLarge = Math.min(this.#tooLarge, cost);
       this.#batches = 0;
       if (this.largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
       return;
@@ -48,7 +49,7 @@ export class FailedSizes {
     if (!isAgain && !this.#isFalling) return;
     this.#isFalling = size > 1;
     if (size > 1) [this.safe, this.#batches] = [cost / 2, 0];
-    else [this.safe, this.#failed] = [Infinity, Infinity];
+    else [this.safe, this.#failed] = [this.largest || Infinity, 0];
   }
 
   succeeded(cost: number): void {
@@ -59,9 +60,10 @@ export class FailedSizes {
     } else if (this.largest === 0 || this.#batches >= this.#pause) this.safe = Infinity;
     if (cost > this.largest) this.#pause = FIRST_PAUSE;
     this.largest = Math.max(this.largest, cost);
+    if (this.largest >= this.#tooLarge) this.#tooLarge = Infinity;
     const halfWay = (this.largest + this.#tooLarge) / 2;
     if (this.safe < Infinity && !this.#isFalling && halfWay > NEAR * this.largest) this.safe = halfWay;
     if (2 * cost >= this.#failed) this.#others += 1;
-    if (this.#failed === Infinity || cost >= LIKE * this.#failed || this.#others >= MANY) this.#failed = 0;
+    if (cost >= LIKE * this.#failed || this.#others >= MANY) this.#failed = 0;
   }
 }
