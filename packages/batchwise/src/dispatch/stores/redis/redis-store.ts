@@ -122,7 +122,7 @@ class RedisStore implements Store {
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
     const [result, batch, written] = list(await this.#run("transition", { key, fence, changes, now }));
     if (result === "ok") {
-      return { ok: true, batch: batchRow(batch ?? null), written: list(written ?? []).map((one) => one === 1) };
+      return { ok: true, batch: batchRow(batch ?? null), written: list(written ?? []).map((one) => number(one) === 1) };
     }
     return { ok: false, reason: result as Extract<TransitionResult, { ok: false }>["reason"] };
   }

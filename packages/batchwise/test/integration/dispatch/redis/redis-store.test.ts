@@ -3,7 +3,7 @@
 import { type RedisClient, redisStore } from "batchwise/dispatch/redis";
 import { Redis as IoRedis5 } from "ioredis-5";
 import { createClient, createClientPool, createCluster } from "redis";
-import { createClient as createClient5 } from "redis-5";
+import { createClient as createClient5, RESP_TYPES } from "redis-5";
 import { describe, expect, test } from "vitest";
 import { describeStore } from "../../../dispatch/stores/conformance.ts";
 import { NOW, requests, sealInput } from "../../../dispatch/stores/sqlite/folder.ts";
@@ -24,9 +24,9 @@ const connections: readonly (readonly [name: string, connect: (port: number) => 
     },
   ],
   [
-    "ioredis 5",
+    "ioredis 5, which gives numbers as texts",
     async (port) => {
-      const client = new IoRedis5({ host: "127.0.0.1", port });
+      const client = new IoRedis5({ host: "127.0.0.1", port, stringNumbers: true });
       return { client, end: () => client.disconnect() };
     },
   ],
@@ -47,9 +47,10 @@ const connections: readonly (readonly [name: string, connect: (port: number) => 
     },
   ],
   [
-    "node-redis 5",
+    "node-redis 5, which gives numbers as texts",
     async (port) => {
-      const client = createClient5({ socket: { host: "127.0.0.1", port } });
+      const commandOptions = { typeMapping: { [RESP_TYPES.NUMBER]: String } };
+      const client = createClient5({ socket: { host: "127.0.0.1", port }, commandOptions });
       client.on("error", () => {});
       await client.connect();
       return { client, end: () => client.destroy() };
