@@ -58,3 +58,13 @@ export function meanwhile(store: Store, ledger: LedgerChanges): void {
     return transition(key, fence, changes, now);
   };
 }
+
+/** The next write is made, and its answer is lost. */
+export function losesAnswer(store: Store): void {
+  const transition = store.transition.bind(store);
+  store.transition = async (key, fence, changes, now) => {
+    store.transition = transition;
+    await transition(key, fence, changes, now);
+    throw new Error("lost answer");
+  };
+}

@@ -195,6 +195,19 @@ const ledgerCases: readonly StoreCase[] = [
     deepEqual([(await ledger(store))?.blockedUntil, (await ledger(store))?.note], [0, null]);
   }),
 
+  storeCase("counts a pause as written that the ledger has already, as after a lost answer", async (store) => {
+    const batch = await sealed(store, 1, 1);
+    const writtenBy = async (changes: Omit<LedgerChanges, "name">) => {
+      const result = await store.transition(batch.key, 1, { ledgers: [{ name: LEDGER, ...changes }] }, NOW);
+      return result.ok && result.written;
+    };
+    const paused = { ifBlockedUntil: 0, blockedUntil: NOW + 0.5, note: "first" };
+    deepEqual([await writtenBy(paused), await writtenBy({ ...paused, note: "second" })], [[true], [true]]);
+    deepEqual([(await ledger(store))?.blockedUntil, (await ledger(store))?.note], [NOW + 0.5, "first"]);
+    deepEqual(await writtenBy({ ifBlockedUntil: 0 }), [false]);
+    deepEqual(await writtenBy({ ifBlockedUntil: NOW + 0.5 }), [true]);
+  }),
+
   storeCase("never ends a pause earlier for a change that names the least", async (store) => {
     const batch = await sealed(store, 1, 1);
     const write = (...ledgers: LedgerChanges[]) => store.transition(batch.key, 1, { ledgers }, NOW);

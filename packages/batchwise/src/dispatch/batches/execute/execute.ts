@@ -98,16 +98,14 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   const isLeft = isLong && maySendElsewhere(runtime, lease, ledgers);
   const lastError = JSON.stringify({ code, message });
   const isClosed = failure.kind === "authOrBilling";
-  const paused = (until: number): LedgerChanges[] => {
+  // One end for each time that the write is tried: a repeated one finds its own pause.
+  const now = runtime.clock.now();
+  const until = now + waitMs;
+  const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
+  const paused = (): LedgerChanges[] => {
     if (isClosed) return [closedByAnswer(account.name, until, code)];
-    const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
     return pausesAccount || isLeft ? pausedFor(account.name, seen, until, code) : [];
   };
-  await lease.end((now) => {
-    const until = now + waitMs;
-    return { nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused(until) };
-  });
-  if (isClosed) {
-    tellOfPause(runtime, failure, runtime.clock.now() + waitMs, "execute", lease.context("execute"));
-  }
+  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused() });
+  if (isClosed) tellOfPause(runtime, failure, until, "execute", lease.context("execute"));
 }

@@ -58,7 +58,10 @@ export interface LeaseInput {
 
 /** Whether the change was made, or why not. */
 export type TransitionResult =
-  /** `written`: which of `changes.ledgers`, in order, have changed their ledger. */
+  /**
+   * `written`: which of `changes.ledgers`, in order, have changed their ledger, or set a
+   * `blockedUntil` that it has already: a write whose answer was lost is repeated.
+   */
   | { readonly ok: true; readonly batch: BatchRow; readonly written: readonly boolean[] }
   | { readonly ok: false; readonly reason: "fence" | "busy" | "taken" | "open" };
 

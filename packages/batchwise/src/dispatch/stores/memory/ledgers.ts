@@ -12,12 +12,14 @@ export class Ledgers {
 
   /**
    * Sets the given fields and keeps the others; creates a missing ledger. False if the ledger's
-   * pause is not the one that the change names.
+   * pause is neither the one that the change names nor the one that it sets.
    */
   write({ name, ifBlockedUntil, blockedAtLeast = 0, ...changes }: LedgerChanges): boolean {
     const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };
     const before = this.#learned.get(name) ?? fresh;
-    if (ifBlockedUntil !== undefined && ifBlockedUntil !== before.blockedUntil) return false;
+    if (ifBlockedUntil !== undefined && ifBlockedUntil !== before.blockedUntil) {
+      return changes.blockedUntil === before.blockedUntil;
+    }
     const blockedUntil = Math.max(before.blockedUntil, blockedAtLeast);
     this.#learned.set(name, { ...before, blockedUntil, ...changes });
     return true;

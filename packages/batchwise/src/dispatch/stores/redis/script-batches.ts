@@ -167,7 +167,7 @@ local function writeLedger(changes)
   local name, pause, least = changes.name, changes.ifBlockedUntil, changes.blockedAtLeast
   local ledger = P .. 'l:' .. name
   local present = num(ledger, 'blockedUntil')
-  if pause and present ~= pause then return 0 end
+  if pause and present ~= pause then return changes.blockedUntil == present and 1 or 0 end
   call('ZADD', P .. 'ledgers', 0, name)
   changes.name, changes.ifBlockedUntil, changes.blockedAtLeast = nil, nil, nil
   if least then changes.blockedUntil = math.max(present, least) end

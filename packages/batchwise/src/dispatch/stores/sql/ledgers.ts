@@ -81,9 +81,15 @@ export function* writeLedgers(all: readonly LedgerChanges[]): Steps<boolean[]> {
 function* writeLedger({ name, ifBlockedUntil, ...changes }: LedgerChanges): Steps<boolean> {
   yield* openLedger(name);
   const fields = Object.entries(changes) as [keyof typeof SETS, SqlValue][];
-  if (fields.length === 0) return true;
-  const sets = fields.map(([field]) => SETS[field]).join(", ");
+  if (fields.length === 0 && ifBlockedUntil === undefined) return true;
+  const sets = fields.map(([field]) => SETS[field]).join(", ") || "name = name";
   const [still, ...wanted] = ifBlockedUntil === undefined ? [""] : [" AND blocked_until = ?", ifBlockedUntil];
   const values = fields.flatMap(([field, value]) => (field === "blockedAtLeast" ? [value, value] : [value]));
-  return (yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?${still}`, ...values, name, ...wanted)) > 0;
+  const changed = yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?${still}`, ...values, name, ...wanted);
+  if (changed > 0 || changes.blockedUntil === undefined) return changed > 0;
+  const present = yield* get<{ blocked_until: number }>(
+    "SELECT blocked_until FROM batchwise_ledger WHERE name = ?",
+    name,
+  );
+  return present?.blocked_until === changes.blockedUntil;
 }

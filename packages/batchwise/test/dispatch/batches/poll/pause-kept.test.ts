@@ -17,7 +17,7 @@ import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
 import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { Lease } from "../../../../src/dispatch/runtime/lease/lease.ts";
 import { keyOf } from "../../../../src/dispatch-testing/conformance/store/case.ts";
-import { meanwhile, submitted } from "../../support/paused-account.ts";
+import { losesAnswer, meanwhile, submitted } from "../../support/paused-account.ts";
 import { batchCase } from "../../support/rows.ts";
 import { START } from "../../support/world.ts";
 
@@ -150,4 +150,45 @@ test("a batch that may probe an outage waits where a key is refused before it is
   const sealed = new Lease(runtime, account, { ...(row as BatchRow), state: "sealed" }, runtime.clock.monotonic());
   meanwhile(store, { name: account.name, blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code });
   expect(await passesGate(runtime, sealed)).toBe(false);
+});
+
+test("a pause whose answer the store loses is written once, and its event comes", async () => {
+  const { clock, store, runtime, account, lease, pauses } = await submitted({});
+  const full = afterBatchFailure(batchCase(lease.batch, START, { ledger: await runtime.ledger(account.name) }), FULL);
+  losesAnswer(store);
+  const isWritten = applyPlan(runtime, lease, full);
+  await clock.advance(MINUTE / 12);
+  expect(await isWritten).toBe(true);
+  expect(pauses).toMatchObject([{ code: FULL.code, until: START + 5 * MINUTE }]);
+});
+
+test("an outage whose answer the store loses is reported", async () => {
+  const { clock, store, runtime, lease, told } = await submitted({});
+  const refused = outagePlan(lease.batch);
+  losesAnswer(store);
+  const isWritten = applyPlan(runtime, lease, refused);
+  await clock.advance(MINUTE / 12);
+  tellOfRefusal(runtime, lease.batch, refused, await isWritten, "create");
+  expect(told.map(String)).toEqual([expect.stringMatching("lost answer"), expect.stringMatching(/It is paused until/)]);
+});
+
+test("a pass that breaks off for its rate reports its pause where the store loses the answer", async () => {
+  const rate = { kind: "rateLimited", code: "rate_limit", message: "Slow.", retryAfterMs: MINUTE } as const;
+  const place: { store?: Store } = {};
+  const { clock, store, runtime, lease, pauses } = await submitted(
+    {},
+    {
+      classify: () => rate,
+      // biome-ignore lint/correctness/useYield: the pass ends before its first line.
+      async *execute() {
+        losesAnswer(place.store as Store);
+        throw new Error("429");
+      },
+    },
+  );
+  place.store = store;
+  const run = execute(runtime, lease, () => {});
+  await clock.advance(MINUTE / 12);
+  await run;
+  expect(pauses).toMatchObject([{ code: rate.code, until: START + MINUTE }]);
 });
