@@ -15,12 +15,13 @@ import type { Plan } from "./plan.ts";
  */
 export async function applyPlan(runtime: Runtime, lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<boolean> {
   if (plan.avoidAccountMs !== null) runtime.troubles.avoid(lease.account.name, plan.avoidAccountMs);
-  const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });
+  const write = (now: number): BatchChanges => ({ ...changesOf(runtime, lease, plan, now), ...more });
   const result = plan.state === "collecting" ? await lease.write(write) : await lease.end(write);
-  return result.ok && !result.written.includes(false);
+  // A pause is the last of the changes.
+  return result.ok && result.written.at(-1) !== false;
 }
 
-function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchChanges {
+function changesOf({ troubles }: Runtime, { batch, account }: Lease, plan: Plan, now: number): BatchChanges {
   const { state, nextAt, figures, disposal, lastError } = plan;
   return {
     ...figures,
@@ -33,7 +34,7 @@ function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchCha
     ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
     ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
-    ledgers: ledgerChanges(plan, batch.ledger, account.name, now),
+    ledgers: troubles.afterPauseEnd(account.name, ledgerChanges(plan, batch.ledger, account.name, now)),
   };
 }
 

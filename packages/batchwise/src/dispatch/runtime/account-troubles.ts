@@ -134,6 +134,11 @@ export class AccountTroubles {
     return ifBlockedUntil === undefined ? [] : [{ name: account, ifBlockedUntil, blockedUntil: 0, note: null }];
   }
 
+  /** Changes that were decided without the account's disproved pause: its end comes first. */
+  afterPauseEnd(account: string, changes: readonly LedgerChanges[]): LedgerChanges[] {
+    return changes.length === 0 ? [] : [...this.pauseEnd(account), ...changes];
+  }
+
   /**
    * The ledgers by name, without disproved pauses. Forgets disproved pauses that the store has
    * replaced.

@@ -106,6 +106,7 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
     if (isClosed) return [closedByAnswer(account.name, until, code)];
     return pausesAccount || isLeft ? pausedFor(account.name, seen, until, code) : [];
   };
-  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused() });
+  const changes = runtime.troubles.afterPauseEnd(account.name, paused());
+  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: changes });
   if (isClosed) tellOfPause(runtime, failure, until, "execute", lease.context("execute"));
 }
