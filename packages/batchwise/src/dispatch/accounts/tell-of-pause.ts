@@ -8,7 +8,7 @@ import type { OutcomeError } from "../contract/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Success } from "./account-trouble.ts";
 
-/** `disproof`: the success that shows the end of its cause. */
+/** `until`: a pause that ends later stays. `disproof`: the success that shows the end of its cause. */
 export function tellOfPause(
   runtime: Runtime,
   { code, message }: OutcomeError,
@@ -17,7 +17,7 @@ export function tellOfPause(
   context: Required<ErrorContext>,
 ): void {
   if (!runtime.troubles.isNew(context.account, "ACCOUNT_PAUSED", code, disproof)) return;
-  const account = `The account "${context.account}" is paused until ${new Date(until).toISOString()}`;
+  const account = `The account "${context.account}" is paused at least until ${new Date(until).toISOString()}`;
   const words = `${account}, because its provider says "${code}: ${message}". Its requests wait, until that ends.`;
   runtime.report(new DispatchError("ACCOUNT_PAUSED", words), context);
 }

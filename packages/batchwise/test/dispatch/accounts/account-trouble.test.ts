@@ -131,7 +131,7 @@ describe("a result that blames the account", () => {
     const { told, records } = await dispatched(each, "http://fake.test", prepare, 6 * 60 * MINUTE);
     expect(records.map((record) => [record.ended?.status, record.attempts])).toEqual(names.map(() => ["succeeded", 1]));
     expect(told).toEqual([expect.stringContaining(words)]);
-    expect(told[0]).toMatch(/^The account ".+" is paused until 2026-.+Its requests wait, until that ends\.$/);
+    expect(told[0]).toMatch(/^The account ".+" is paused at least until 2026-.+Its requests wait, until that ends\.$/);
   });
 
   test("and only quotes such words does not", async () => {
@@ -221,7 +221,9 @@ describe("a pause for money", () => {
     const end = here.time.now() + 60 * MINUTE;
     await drive(here.time, fake, async () => here.time.now() >= end);
     await second.dispatcher.stop();
-    expect(second.told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused until .+insufficient_quota/)]);
+    expect(second.told).toEqual([
+      expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused at least until .+insufficient_quota/),
+    ]);
   });
 
   test("is reported where a batch fails for it and goes to another account", async () => {
@@ -249,7 +251,9 @@ describe("a pause for money", () => {
     await drive(here.time, both, () => isAtRest(here.store, here.time.now()));
     await dispatcher.stop();
     expect([poor.calls("batches.create"), rich.calls("batches.create")]).toEqual([1, 1]);
-    expect(told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"poor" is paused until .+billing_hard_limit/)]);
+    expect(told).toEqual([
+      expect.stringMatching(/^ACCOUNT_PAUSED: .+"poor" is paused at least until .+billing_hard_limit/),
+    ]);
   });
 
   test("is reported once while results say it, even if creates succeed meanwhile", async () => {
@@ -264,7 +268,9 @@ describe("a pause for money", () => {
     await drive(here.time, fake, () => isAtRest(here.store, here.time.now()));
     await dispatcher.stop();
     expect(fake.calls("batches.create")).toBeGreaterThan(3);
-    expect(told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused until .+insufficient_quota/)]);
+    expect(told).toEqual([
+      expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused at least until .+insufficient_quota/),
+    ]);
   });
 });
 
