@@ -1,6 +1,6 @@
 // An account's outage, stored in its ledger: the account refuses batches that are not to blame.
 // After each pause one batch, the probe, is sent; the others wait for its result, at most PROBE_MS.
-// Other pauses do not change the outage. Pure.
+// A refused key ends the outage; other pauses do not change it. Pure.
 
 import { UNRESOLVED } from "../batches/life-cycle.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
