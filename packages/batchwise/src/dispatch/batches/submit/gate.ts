@@ -2,7 +2,6 @@
 // Pauses never stop batches that have been sent.
 
 import { outageChange } from "../../accounts/pause-changes.ts";
-import type { BatchChanges } from "../../contract/store/rows.ts";
 import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -35,12 +34,16 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
   const ended = runtime.troubles.pauseEnd(account.name);
   const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
   switch (gate.kind) {
-    case "open": {
+    case "open":
+    case "canary": {
       const held = gate.outage === null ? [] : [outageChange(account.name, seen, gate.outage)];
       const changes = [...ended, ...held];
       const result = changes.length === 0 ? null : await lease.write({ ledgers: changes });
       // Another process has paused the account since.
-      return result?.ok && result.written.includes(false) ? passesGate(runtime, lease) : true;
+      if (result?.ok && result.written.includes(false)) return passesGate(runtime, lease);
+      if (gate.kind === "open") return true;
+      await leave(lease, { kind: "canary", error: gate.error });
+      return false;
     }
     case "wait": {
       const nextAt = gate.by === "account" ? lookAgainAt(runtime, lease, gate.until) : gate.until;
@@ -50,16 +53,9 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
     case "requeue":
       await leave(lease, { kind: "requeue", code: gate.code });
       return false;
-    case "canary":
-      await leave(
-        lease,
-        { kind: "canary", error: gate.error },
-        { ledgers: [...ended, outageChange(account.name, seen, gate.outage)] },
-      );
-      return false;
   }
 }
 
-async function leave(lease: Lease, disposal: Disposal, more: BatchChanges = {}): Promise<void> {
-  await lease.write((now) => ({ state: "collecting", ...disposing(disposal, now), ...more }));
+async function leave(lease: Lease, disposal: Disposal): Promise<void> {
+  await lease.write((now) => ({ state: "collecting", ...disposing(disposal, now) }));
 }

@@ -3,6 +3,7 @@
 // with the later end; events and reports name only pauses that were written.
 
 import { expect, test } from "vitest";
+import { endPause } from "../../../../src/dispatch/accounts/end-pause.ts";
 import { outageText } from "../../../../src/dispatch/accounts/outage.ts";
 import { applyPlan } from "../../../../src/dispatch/batches/apply-plan.ts";
 import { NO_EVIDENCE } from "../../../../src/dispatch/batches/batch-case.ts";
@@ -51,6 +52,7 @@ test.each([
 test.each([
   ["a used-up limit", { strikes: 1 }],
   ["an outage", { outage: outageText(outage) }],
+  ["a long outage", { outage: outageText({ ...outage, holdUntil: START + 70 * MINUTE }) }],
 ])("a key that is refused after %s stays paused when an earlier batch runs", async (_name, ledger) => {
   const { runtime, account, lease, other } = await submitted({ ...ledger, blockedUntil: START + MINUTE });
   const pausedUntil = START + PAUSE_MS;
@@ -61,6 +63,35 @@ test.each([
   );
   await poll(runtime, lease);
   expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: REFUSED.code });
+});
+
+test("the pause of a key that is refused in an outage ends once the account works", async () => {
+  const long = { ...outage, holdUntil: START + 70 * MINUTE };
+  const { runtime, account, other } = await submitted({ outage: outageText(long), blockedUntil: START + 60 * MINUTE });
+  const pausedUntil = START + PAUSE_MS;
+  const refused = { lastError: REFUSED, pauseAccountUntil: pausedUntil, isKeyRefused: true };
+  await applyPlan(runtime, other, plan("sealed", pausedUntil, refused));
+  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: START + 60 * MINUTE, note: REFUSED.code });
+  await endPause(runtime, account);
+  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: 0, outage: null });
+});
+
+test.each([
+  ["limit", FULL.code],
+  ["outage", "batch_failed"],
+])("a %s is written over a pause that is disproved here and not ended in the store", async (kind, code) => {
+  const { store, runtime, account, lease, pauses } = await submitted({
+    blockedUntil: START + PAUSE_MS,
+    note: REFUSED.code,
+  });
+  runtime.troubles.disprove(account.name, START + PAUSE_MS);
+  const ledger = await runtime.ledger(account.name);
+  const met =
+    kind === "limit" ? afterBatchFailure(batchCase(lease.batch, START, { ledger }), FULL) : outagePlan(lease.batch);
+  expect(await applyPlan(runtime, lease, met)).toBe(true);
+  const [row] = (await store.probe(1, START)).ledgers;
+  expect(row).toMatchObject({ blockedUntil: pauses[0]?.until, note: code });
+  expect(pauses).toMatchObject([{ code }]);
 });
 
 test("nor does a limit that an earlier batch meets end the pause of a refused key", async () => {
@@ -143,13 +174,22 @@ test("an account that breaks off a pass for its rate keeps the pause of a key re
   expect(pauses).toEqual([]);
 });
 
-test("a batch that may probe an outage waits where a key is refused before it is sent", async () => {
+test.each([
+  ["of one request", 1],
+  ["of several requests", 3],
+])("a batch %s that may probe an outage waits where a key is refused before it is sent", async (_name, requests) => {
   const { store, runtime, account, lease } = await submitted({ outage: outageText({ ...outage, holdUntil: START }) });
   await lease.write({ state: "collecting" });
   const [row] = await store.batches({ keys: [keyOf(0)], limit: 1 });
-  const sealed = new Lease(runtime, account, { ...(row as BatchRow), state: "sealed" }, runtime.clock.monotonic());
+  const sealed = new Lease(
+    runtime,
+    account,
+    { ...(row as BatchRow), state: "sealed", requests },
+    runtime.clock.monotonic(),
+  );
   meanwhile(store, { name: account.name, blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code });
   expect(await passesGate(runtime, sealed)).toBe(false);
+  expect((await store.batches({ keys: [keyOf(0)], limit: 1 }))[0]?.disposal).toBe(null);
 });
 
 test("a pause whose answer the store loses is written once, and its event comes", async () => {
@@ -191,4 +231,22 @@ test("a pass that breaks off for its rate reports its pause where the store lose
   await clock.advance(MINUTE / 12);
   await run;
   expect(pauses).toMatchObject([{ code: rate.code, until: START + MINUTE }]);
+});
+
+test("a pass that breaks off for its rate pauses an account whose earlier pause is disproved here", async () => {
+  const rate = { kind: "rateLimited", code: "rate_limit", message: "Slow.", retryAfterMs: 30 * MINUTE } as const;
+  const { store, runtime, account, lease } = await submitted(
+    { blockedUntil: START + PAUSE_MS, note: REFUSED.code },
+    {
+      classify: () => rate,
+      // biome-ignore lint/correctness/useYield: the pass ends before its first line.
+      async *execute() {
+        throw new Error("429");
+      },
+    },
+  );
+  runtime.troubles.disprove(account.name, START + PAUSE_MS);
+  await execute(runtime, lease, () => {});
+  const [row] = (await store.probe(1, START)).ledgers;
+  expect(row).toMatchObject({ blockedUntil: START + 30 * MINUTE, note: rate.code });
 });
