@@ -1,7 +1,7 @@
 // Waiting entries by age, in linked chunks: adding the youngest is O(1) at any depth, and an entry
 // leaves without a search, because its chunk is its holder.
 
-import { Linked, LinkedList } from "../time/linked-list.ts";
+import { type Ends, Linked, link, unlink } from "../time/linked-list.ts";
 import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 
@@ -62,9 +62,11 @@ export interface EntryOrder {
   reader(upTo: number): Reader;
 }
 
-/** Its list is one of chunks, none of which is empty. */
-export abstract class EntryList extends LinkedList<Chunk> implements EntryOrder {
+/** A list of chunks, none of which is empty. */
+export abstract class EntryList implements Ends<Chunk>, EntryOrder {
   abstract readonly line: EntryOwner;
+  first: Chunk | null = null;
+  last: Chunk | null = null;
   /** The moment of the last entry that was appended, or another one as early. */
   #lastMoment: Moment | null = null;
 
@@ -85,7 +87,7 @@ export abstract class EntryList extends LinkedList<Chunk> implements EntryOrder 
     const { last } = this;
     this.#lastMoment = entry.moment;
     if (last === null || last.entries.length >= length) {
-      this.link(new Chunk(this, [entry]), last);
+      link(this, new Chunk(this, [entry]), last);
       return last === null;
     }
     last.entries.push(entry);
@@ -96,7 +98,7 @@ export abstract class EntryList extends LinkedList<Chunk> implements EntryOrder 
   /** The same for many, in chunks of `length`. */
   appendAll(entries: readonly Entry[], length: number): void {
     for (let from = 0; from < entries.length; from += length) {
-      this.link(new Chunk(this, entries.slice(from, from + length)), this.last);
+      link(this, new Chunk(this, entries.slice(from, from + length)), this.last);
     }
     this.#lastMoment = entries.at(-1)?.moment ?? null;
   }
@@ -109,7 +111,7 @@ export abstract class EntryList extends LinkedList<Chunk> implements EntryOrder 
     const { entries } = chunk;
     entries.splice(entries.findIndex(isYounger), 0, entry);
     entry.holder = chunk;
-    if (entries.length > LONGEST_CHUNK) this.link(new Chunk(this, entries.splice(LONGEST_CHUNK / 2)), chunk);
+    if (entries.length > LONGEST_CHUNK) link(this, new Chunk(this, entries.splice(LONGEST_CHUNK / 2)), chunk);
     return this.oldest === entry;
   }
 
@@ -122,7 +124,7 @@ export abstract class EntryList extends LinkedList<Chunk> implements EntryOrder 
       while (index + count < end && held[start + count] === entries[index + count]) count += 1;
       index += count;
       if (count === held.length) {
-        this.unlink(chunk);
+        unlink(this, chunk);
         chunk.entries = NONE;
       } else if (start === 0 && count === 1) {
         held.shift();

@@ -1,10 +1,11 @@
 // All timed events: deadlines of callers, time limits of calls, pauses before a retry. Events of
-// one duration are due in the order in which they were set, so each duration has a list, and only
-// the lists are in a heap. All share one timer, which exists only while an event is set.
+// one duration are due in the order in which they were set, so each of a few durations has a list,
+// and only the lists are in a heap. Events of further durations have lists of their own. All share
+// one timer, which exists only while an event is set.
 
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";
-import { Linked, LinkedList } from "./linked-list.ts";
+import { type Ends, Linked, link, unlink } from "./linked-list.ts";
 
 export interface Steps {
   /** Runs work as one step: its consequences are handled after all of it is done. */
@@ -29,15 +30,19 @@ export abstract class Due extends Linked<Due> {
   abstract expired(): void;
 }
 
-/** A duration in ms with its events. Its key is the time of the first one, or earlier. */
-class Duration extends HeapNode<number> {
-  readonly events: LinkedList<Due> = new LinkedList();
+/** A list of events of one duration in ms. Its key is the time of the first one, or earlier. */
+class Duration extends HeapNode<number> implements Ends<Due> {
+  first: Due | null = null;
+  last: Due | null = null;
 }
+
+/** Events of the same duration share a list if it is one of this many. */
+const MOST_SHARED = 8;
 
 export class Deadlines {
   readonly #steps: TimedSteps;
-  /** Durations with events. Made with the first event, like the heap and the timer. */
-  #durations: Map<number, Duration> | null = null;
+  /** The lists that are shared; unused ones are kept. Made with the first event, like the rest. */
+  #shared: Duration[] | null = null;
   #heap: Heap<number> | null = null;
   #timer: Timer | null = null;
 
@@ -54,30 +59,39 @@ export class Deadlines {
   set(due: Due, ms: number): void {
     const now = this.#steps.clock.now();
     due.dueAt = now + ms;
-    this.#durations ??= new Map();
-    const duration = this.#durations.get(ms) ?? this.#open(ms, due.dueAt, now);
-    duration.events.link(due, duration.events.last);
+    const duration = this.#durationOf(ms);
+    if (duration.first === null) this.#open(duration, due.dueAt, now);
+    link(duration, due, duration.last);
     due.duration = duration;
   }
 
-  #open(ms: number, dueAt: number, now: number): Duration {
-    const duration = new Duration(ms);
-    this.#durations?.set(ms, duration);
+  #durationOf(ms: number): Duration {
+    this.#shared ??= [];
+    let unused: Duration | null = null;
+    for (const shared of this.#shared) {
+      if (shared.value === ms) return shared;
+      if (unused === null && shared.first === null) unused = shared;
+    }
+    const duration = unused ?? new Duration(ms);
+    duration.value = ms;
+    if (unused === null && this.#shared.length < MOST_SHARED) this.#shared.push(duration);
+    return duration;
+  }
+
+  #open(duration: Duration, dueAt: number, now: number): void {
     this.#heap ??= new Heap();
     this.#heap.add(duration, dueAt);
     const steps = this.#steps;
     this.#timer ??= new Timer(steps.clock, () => steps.inOneStep(() => this.fireDue(steps.clock.now())));
     if (this.#heap.first === duration) this.#timer.set(dueAt, now);
-    return duration;
   }
 
   remove(due: Due): void {
     const { duration } = due;
     if (duration === null) return;
     due.duration = null;
-    duration.events.unlink(due);
-    if (duration.events.first !== null) return;
-    this.#durations?.delete(duration.value);
+    unlink(duration, due);
+    if (duration.first !== null) return;
     this.#heap?.remove(duration);
     if (this.isEmpty) this.#timer?.clear();
   }
@@ -92,7 +106,7 @@ export class Deadlines {
     if (heap === null || heap.size === 0) return;
     const expired: Due[] = [];
     for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
-      const due = (first as Duration).events.first as Due;
+      const due = (first as Duration).first as Due;
       if (due.dueAt > first.key) {
         heap.move(first, due.dueAt);
       } else {

@@ -2,7 +2,7 @@
 // Nodes leave by tier, then key, then tie, then order of addition.
 
 export class HeapNode<Value> {
-  readonly value: Value;
+  value: Value;
   /** Compared before any key. */
   tier = 0;
   key = 0;
