@@ -7,8 +7,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "blames an outage on the batch that meets it",
     file: "dispatch/batches/submit/whole-failure.ts",
-    find: "return evidence.laneTakesOthers || isTooLarge;",
-    replace: "return evidence.laneTakesOthers || isTooLarge || wholeFailures > 0;",
+    find: "return evidence.laneTakesOthers || mustShrink;",
+    replace: "return evidence.laneTakesOthers || mustShrink || batch.wholeFailures > 0;",
   },
   {
     name: "ends a single request that meets an outage",
