@@ -96,7 +96,7 @@ export interface RunBatchPlan<Request extends JobRequest> {
 }
 
 const PLAIN = {
-  onProgress: [aFunction, null],
+  onProgress: [aFunction],
   onChange: [oneOf("refuse", "keep"), "refuse"],
   signal: [aSignal],
 } satisfies OptionTable<RunBatchOptions>;
@@ -129,11 +129,12 @@ export function runBatchOptions<Request extends JobRequest, Output>(
     throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
   }
   check("requests", requestsRule, requests);
-  const { signal = null, ...plain } = readOptions(given, PLAIN);
+  const { onProgress = null, signal = null, ...plain } = readOptions(given, PLAIN);
   return {
     ...plain,
     job,
     requests,
+    onProgress,
     signal,
     schema: schema ?? null,
     dispatcher: Object.freeze({

@@ -87,7 +87,7 @@ export function pruneOptions(options: PruneOptions): {
   check("olderThanMs", aCost, options?.olderThanMs);
   const { olderThanMs, statuses } = options;
   for (const status of listOf("statuses", statuses)) check("statuses", oneOf(...STATUSES), status);
-  const { tombstoneRetentionMs } = readOptions(options, { tombstoneRetentionMs: [aboveZero, null] });
+  const { tombstoneRetentionMs = null } = readOptions(options, { tombstoneRetentionMs: [aboveZero] });
   return { olderThanMs, statuses: statuses === undefined ? null : [...statuses], tombstoneRetentionMs };
 }
 

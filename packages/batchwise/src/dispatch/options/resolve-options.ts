@@ -97,13 +97,15 @@ const PLAIN = {
   onError: [aFunction, null],
   failpoint: [aFunction, () => {}],
   random: [aFunction],
-  owner: [nonEmptyString],
+  owner: [nonEmptyString, null],
 } satisfies OptionTable<DispatcherOptions>;
 
-export const DISPATCHER_OPTIONS: readonly string[] = [
-  ...["store", "accounts", "thresholds", "requestDefaults", "check", "reask", "retry", "webhook", "prices", "maxPrice"],
-  ...["clock", ...Object.keys(PLAIN)],
-];
+const OTHERS = [
+  ...(["store", "accounts", "thresholds", "requestDefaults", "check", "reask", "retry", "webhook"] as const),
+  ...(["prices", "maxPrice", "clock"] as const),
+] satisfies readonly (keyof DispatcherOptions)[];
+
+export const DISPATCHER_OPTIONS: readonly string[] = [...OTHERS, ...Object.keys(PLAIN)];
 
 const THRESHOLDS = {
   maxRequests: [unboundedIntegerFrom(1), 50_000],

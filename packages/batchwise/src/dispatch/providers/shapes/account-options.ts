@@ -16,15 +16,15 @@ import { type OptionTable, readOptions } from "../../format/option-table.ts";
 import { checkClientKeys, secretsOfClient } from "./sdk/client-secrets.ts";
 
 const aFullString: Rule = { ...aString, expected: "a non-empty string", test: (text: string) => text !== "" };
-/** Options that need no other one. */
+/** Options that need no other one. A given null counts as absent, except for `fallback`. */
 const PLAIN = {
-  name: [aFullString],
-  weight: [aboveZero, 1],
-  pollMs: [unboundedIntegerFrom(1), 30_000],
-  requestTimeoutMs: [unboundedIntegerFrom(1), 60_000],
-  reconcileGraceMs: [unboundedIntegerFrom(0), 300_000],
-  cleanup: [aBoolean, false],
-  checkBodies: [aBoolean, true],
+  name: [aFullString, null],
+  weight: [aboveZero, null],
+  pollMs: [unboundedIntegerFrom(1), null],
+  requestTimeoutMs: [unboundedIntegerFrom(1), null],
+  reconcileGraceMs: [unboundedIntegerFrom(0), null],
+  cleanup: [aBoolean, null],
+  checkBodies: [aBoolean, null],
   fallback: [aBoolean, false],
 } satisfies OptionTable<AccountOptions>;
 const COMMON = [...Object.keys(PLAIN), "limits", "models"];
@@ -69,12 +69,20 @@ export function resolveAccountOptions(
   refuseUnknown(options, [...COMMON, ...own], "", HINTS);
   const { client } = options as { readonly client?: unknown };
   checkClientKeys(client);
-  const { fallback, name, ...plain } = readOptions(options, PLAIN);
+  const { fallback, ...plain } = readOptions(options, PLAIN);
   const models = options.models === undefined ? null : Object.freeze([...options.models]);
   for (const model of models ?? []) check("models", aString, model);
   const capable = fallback ? Object.freeze({ ...capabilities, fallback }) : capabilities;
   return Object.freeze({
-    ...{ ...plain, name: name ?? capabilities.provider, models, secrets: () => secretsOfClient(client) },
+    name: plain.name ?? capabilities.provider,
+    models,
+    weight: plain.weight ?? 1,
+    pollMs: plain.pollMs ?? 30_000,
+    requestTimeoutMs: plain.requestTimeoutMs ?? 60_000,
+    reconcileGraceMs: plain.reconcileGraceMs ?? 300_000,
+    cleanup: plain.cleanup ?? false,
+    checkBodies: plain.checkBodies ?? true,
+    secrets: () => secretsOfClient(client),
     capabilities: withLimits(capable, options.limits),
   });
 }
