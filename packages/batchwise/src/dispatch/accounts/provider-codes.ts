@@ -1,5 +1,5 @@
-// Words of providers that say more than the kind of a `Failure`: accounts keep the provider's code,
-// and no other file compares codes with texts. Pure.
+// Words of providers that say more about a batch, a model or a key than the kind of a `Failure`.
+// Accounts keep the provider's code, so that these rules can read it. Pure.
 
 import type { Failure } from "../contract/failures.ts";
 

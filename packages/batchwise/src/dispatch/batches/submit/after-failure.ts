@@ -101,10 +101,11 @@ export function afterAbsence(at: BatchCase): Plan | null {
 }
 
 /**
- * The error of members that end without a batch at the provider. Quotes the last error, for people.
+ * The error of members that end without a batch at the provider. Quotes the last error, for people,
+ * but not that of a failed step: it is no answer of the provider.
  */
 function absenceOf(batch: BatchRow): OutcomeError {
-  const last = errorOf(batch);
+  const last = batch.failedSteps > 0 ? null : errorOf(batch);
   const quoted = last === null ? "" : ` Last error: ${last.code}: ${last.message}`;
   return { code: "not_created", message: `The provider has no such batch.${quoted}` };
 }

@@ -42,7 +42,7 @@ export class Waiting {
     return rank;
   }
 
-  /** A request that waited or was claimed before. */
+  /** A request that was added before and has waited, been claimed or ended since. */
   addAgain(request: MemoryRequest, lane: string, notBefore: number): void {
     Object.assign(request, { state: "ready", lane, notBefore });
     this.add(request);

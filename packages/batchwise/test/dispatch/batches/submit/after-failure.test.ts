@@ -203,6 +203,6 @@ describe("attempts that come to nothing", () => {
     const quoted = { code: "not_created", message: "The provider has no such batch. Last error: a: Gone." };
     expect(told(null)).toEqual({ kind: "split", error: absent });
     expect(told('{"code":"a","message":"Gone."}')).toEqual({ kind: "split", error: quoted });
-    expect(told('{"code":"a","message":"Gone."}', 3)).toEqual({ kind: "split", error: quoted });
+    expect(told('{"code":"step_failed","message":"x is not a function"}', 3)).toEqual({ kind: "split", error: absent });
   });
 });
