@@ -4,7 +4,7 @@
 
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
-import type { PackedBatch, Waiting } from "../core/policy/caps.ts";
+import { type PackedBatch, type Waiting, withCap } from "../core/policy/caps.ts";
 import { pack } from "../core/policy/pack.ts";
 import type { EndedBatch, Packer, PackingState } from "../core/policy/packer.ts";
 import type { Lane } from "../core/queue/lane.ts";
@@ -55,17 +55,17 @@ class PaddedPacker implements Packer {
   }
 
   /** Before a cap is learned, only the number of items makes a lane full. */
-  limits(options: ResolvedOptions): ResolvedOptions {
-    if (!options.learnsBatchCost || this.#ofAll === null) return options;
+  highestCap({ learnsBatchCost, maxBatchCost }: ResolvedOptions): number {
+    if (!learnsBatchCost || this.#ofAll === null) return maxBatchCost;
     let { budget } = this.#ofAll;
     for (const ofKey of this.#byKey?.values() ?? []) if (ofKey.isKnown) budget = Math.max(budget, ofKey.budget);
-    return { ...options, maxBatchCost: budget };
+    return budget;
   }
 
   stats(options: ResolvedOptions): LearnedStats | null {
     if (!options.learnsBatchCost) return null;
     if (this.#ofAll === null) return Object.freeze({ maxBatchCost: 0, state: "learning" });
-    return Object.freeze({ maxBatchCost: this.limits(options).maxBatchCost, state: this.#ofAll.state });
+    return Object.freeze({ maxBatchCost: this.highestCap(options), state: this.#ofAll.state });
   }
 
   /**
@@ -77,11 +77,11 @@ class PaddedPacker implements Packer {
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
     const fixedCost = learned?.fixedCost ?? itemCost;
-    const caps = { ...options, maxBatchCost, fixedCost, runTimes };
+    const caps = { ...withCap(options, maxBatchCost), fixedCost, runTimes };
     if (freeSlots === 1 || freeSlots === Infinity) return caps;
     const share = Math.max((waiting / freeSlots + 1) * itemCost, learned?.fixedCost ?? 0);
     if (options.order === "length") return { ...caps, share };
-    return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
+    return withCap(options, Math.min(maxBatchCost, share));
   }
 
   /**

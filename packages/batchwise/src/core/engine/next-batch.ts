@@ -3,7 +3,7 @@
 // the limiter and which lanes are marked hot.
 
 import type { LearnedStats } from "../contract/stats.ts";
-import type { Caps, PackedBatch } from "../policy/caps.ts";
+import { type Caps, type PackedBatch, withCap } from "../policy/caps.ts";
 import { type Choice, type ChoiceState, chooseLane, mayBeReady } from "../policy/choose-lane.ts";
 import type { Gate } from "../policy/decide.ts";
 import { FIFO } from "../policy/pack.ts";
@@ -64,7 +64,8 @@ export class NextBatch implements ChoiceState, TargetView {
 
   /** Takes over the learned caps. A cap that has fallen may make lanes full. */
   #renewCaps(): void {
-    const caps = this.#limited(this.packer.limits(this.services.options));
+    const { options } = this.services;
+    const caps = this.#limited(withCap(options, this.packer.highestCap(options)));
     const hasFallen = caps.maxBatchCost < this.#admission.caps.maxBatchCost;
     this.#admission.caps = caps;
     // A single lane is the most urgent one, and is checked anyway.
@@ -149,8 +150,8 @@ export class NextBatch implements ChoiceState, TargetView {
    * decide.
    */
   plain(): PackedBatch | null {
-    const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost } = this.#admission.caps;
-    if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
+    const { maxBatchSize, batchCost, maxBatchCost } = this.#admission.caps;
+    if (this.services.options.maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum") return null;
     const entries = this.queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
     if (entries === null) return null;

@@ -21,6 +21,18 @@ export interface Caps {
   readonly batchCost: Measure<unknown>;
 }
 
+/** The options that decide which lanes are full, with the learned cap. */
+export interface LaneCaps extends Caps {
+  readonly preferredBatchSize: number;
+  readonly order: "fifo" | "length";
+}
+
+/** These caps alone, without the other options: a copy of all for each batch takes long. */
+export function withCap(options: LaneCaps, maxBatchCost: number): LaneCaps {
+  const { maxBatchSize, batchCost, preferredBatchSize, order } = options;
+  return { maxBatchSize, maxBatchCost, batchCost, preferredBatchSize, order };
+}
+
 /** The cap that closed a batch; null if all waiting entries are in it and more would fit. */
 export type Full = "size" | "cost" | null;
 

@@ -7,11 +7,10 @@
 // lanes that are merely full. If batches gather by pass, full lanes do not wait for its end, unless
 // an entry has waited since an earlier pass. Lanes that seemed full and are not are marked cold.
 
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { Full } from "./caps.ts";
+import type { Full, LaneCaps } from "./caps.ts";
 import { decide, type PolicyState, type Verdict } from "./decide.ts";
 import type { Packer } from "./packer.ts";
 
@@ -28,24 +27,24 @@ export interface ChoiceState extends PolicyState {
   readonly packer: Packer;
 }
 
-export function chooseLane(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
+export function chooseLane(queue: Queue, caps: LaneCaps, state: ChoiceState, now: number): Choice {
   const urgent = queue.mostUrgent;
   if (urgent === undefined) return NOT_YET;
-  const first = judge(urgent, options, state, now);
+  const first = judge(urgent, caps, state, now);
   if (first.reason !== null) return { lane: urgent, ...first };
-  if (state.gate !== "open" && !state.isPaused) return chooseHot(queue, options, state, now, Infinity);
+  if (state.gate !== "open" && !state.isPaused) return chooseHot(queue, caps, state, now, Infinity);
   let wakeAt = Infinity;
   for (const lane of [queue.oldestLane, queue.earliestDueLane]) {
     if (lane === undefined) continue;
-    const verdict = judge(lane, options, state, now);
+    const verdict = judge(lane, caps, state, now);
     if (verdict.reason !== null) return { lane, ...verdict };
     wakeAt = Math.min(wakeAt, verdict.wakeAt);
   }
-  return chooseHot(queue, options, state, now, wakeAt);
+  return chooseHot(queue, caps, state, now, wakeAt);
 }
 
 /** Chooses among lanes that may be full. They may go although the most urgent one still gathers. */
-function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number, wakeAt: number): Choice {
+function chooseHot(queue: Queue, caps: LaneCaps, state: ChoiceState, now: number, wakeAt: number): Choice {
   let choice: Choice = { lane: null, wakeAt };
   const { hot, marks } = queue;
   if (hot.size === 0) return choice;
@@ -54,7 +53,7 @@ function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, n
   const notReady: Lane[] = [];
   for (const lane of hot) {
     if (isFlushOnly && lane.flushes === null) continue;
-    const verdict = judge(lane, options, state, now);
+    const verdict = judge(lane, caps, state, now);
     if (verdict.reason !== null) {
       choice = { lane, ...verdict };
       break;
@@ -71,16 +70,16 @@ function hasWaitedForPass(queue: Queue, { gate, passedAt }: ChoiceState): boolea
 }
 
 /** True if a lane must be checked even if others are more urgent: it may be full, or due early. */
-export function mayBeReady(lane: Lane, options: ResolvedOptions): boolean {
-  const { preferredBatchSize, maxBatchCost, batchCost } = options;
+export function mayBeReady(lane: Lane, caps: LaneCaps): boolean {
+  const { preferredBatchSize, maxBatchCost, batchCost } = caps;
   if (lane.size >= preferredBatchSize || lane.cost >= maxBatchCost) return true;
   return lane.earliestDueAt < Infinity || (batchCost !== "sum" && maxBatchCost < Infinity);
 }
 
-function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Verdict {
+function judge(lane: Lane, caps: LaneCaps, state: ChoiceState, now: number): Verdict {
   const view = {
     size: lane.size,
-    full: fullness(lane, options, state, now),
+    full: fullness(lane, caps, state, now),
     oldestAt: () => lane.oldestAt(),
     earliestDueAt: lane.earliestDueAt,
     isFlushed: lane.flushes !== null,
@@ -92,12 +91,12 @@ function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: nu
  * The cap that the next item would break. A sum is known without packing; other costs are packed
  * while the lane is held.
  */
-function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Full {
-  const { maxBatchSize, maxBatchCost, batchCost } = options;
+function fullness(lane: Lane, caps: LaneCaps, state: ChoiceState, now: number): Full {
+  const { maxBatchSize, maxBatchCost, batchCost } = caps;
   if (lane.size >= maxBatchSize) return "size";
   if (maxBatchCost === Infinity) return null;
   if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
   const isHeld = state.gate === "pass" || (state.gate === "open" && state.maxWaitMs > 0);
   if (!isHeld) return null;
-  return state.packer.pack(lane, options, now, Infinity).full;
+  return state.packer.pack(lane, caps, now, Infinity).full;
 }

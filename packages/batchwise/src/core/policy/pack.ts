@@ -8,7 +8,7 @@
 import type { Entry } from "../queue/entry.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import { itemsOf, measureBatch, measured, orSum } from "./batch-cost.ts";
-import type { Caps, PackedBatch, Waiting } from "./caps.ts";
+import { type Caps, type PackedBatch, type Waiting, withCap } from "./caps.ts";
 import { longestFit, startsWith } from "./longest-fit.ts";
 import type { Packer } from "./packer.ts";
 
@@ -21,8 +21,8 @@ export function pack(lane: Waiting, caps: Caps, upTo: number): PackedBatch {
 
 /** Takes entries in order and learns nothing: the caps are the options as given. */
 export const FIFO: Packer = {
-  limits: (options) => options,
-  capsOf: (_lane, options) => options,
+  highestCap: ({ maxBatchCost }) => maxBatchCost,
+  capsOf: (_lane, options) => withCap(options, options.maxBatchCost),
   pack: (lane, caps, _now, upTo) => pack(lane, caps, upTo),
   record: () => {},
   stats: () => null,

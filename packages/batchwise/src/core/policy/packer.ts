@@ -45,8 +45,8 @@ export interface PackingState {
 }
 
 export interface Packer {
-  /** The options with a cap that no lane's next batch exceeds. */
-  limits(options: ResolvedOptions): ResolvedOptions;
+  /** The cap that no lane's next batch exceeds. */
+  highestCap(options: ResolvedOptions): number;
   /** The caps of a lane's next batch. */
   capsOf(lane: Lane, options: ResolvedOptions, state: PackingState): Caps;
   /** The next batch of a lane, from the entries of moments up to this sequence. */

@@ -3,7 +3,7 @@
 // then arrival. New submits never pass blocked ones of the same rank.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
+import type { LaneCaps } from "../policy/caps.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
 import type { LatencyTarget } from "../policy/target-rule.ts";
@@ -27,8 +27,7 @@ export class Admission {
   #retrying = 0;
   /** Null without a latency target. */
   target: LatencyTarget | null = null;
-  /** The options, with the caps that are learned. */
-  caps: ResolvedOptions;
+  caps: LaneCaps;
 
   constructor(services: Services) {
     this.caps = services.options;
