@@ -6,7 +6,7 @@
 import { CLASSES_PER_OCTAVE, classOf, ENOUGH } from "../core/policy/cost-classes.ts";
 
 /** A class is the mean of about this many batches. */
-const REMEMBERED = 24;
+const IN_MEAN = 24;
 /** The first times of a class count as at most this many times what was predicted. */
 const STALLED = 1.5;
 /** A time per unit this close to the least is as good. */
@@ -27,7 +27,7 @@ const [STEP, LEAST] = [0.05, 0.03];
  */
 const STALE = 512;
 
-interface CostClass {
+interface TimeClass {
   weight: number;
   /** The number of the last batch that used it. */
   usedAt: number;
@@ -39,9 +39,9 @@ interface CostClass {
 const bounded = (value: number, most: number): number => Math.max(-most, Math.min(most, value));
 
 export class RunTimeModel {
-  readonly #classes: Map<number, CostClass> = new Map();
+  readonly #classes: Map<number, TimeClass> = new Map();
   /** The classes by cost, their times made non-decreasing. */
-  #points: CostClass[] = [];
+  #points: TimeClass[] = [];
   #speed = 1;
   /** Standard deviation of the logarithm of real over predicted. */
   #deviation = 0.2;
@@ -56,7 +56,7 @@ export class RunTimeModel {
   predict(cost: number): number {
     const points = this.#points;
     let index = 0;
-    while (index < points.length && (points[index] as CostClass).cost < cost) index += 1;
+    while (index < points.length && (points[index] as TimeClass).cost < cost) index += 1;
     const [high, low] = [points[index], points[index - 1]];
     if (high !== undefined && low !== undefined) {
       return this.#speed * (low.ms + ((high.ms - low.ms) * (cost - low.cost)) / (high.cost - low.cost));
@@ -95,7 +95,7 @@ export class RunTimeModel {
     // So may the first of all.
     if (known.weight === 1) known.ms = Math.min(known.ms, STALLED * mean);
     this.largest = Math.max(this.largest, cost);
-    known.weight = Math.min(known.weight + 1, REMEMBERED);
+    known.weight = Math.min(known.weight + 1, IN_MEAN);
     known.cost += (cost - known.cost) / known.weight;
     known.ms += (mean - known.ms) / known.weight;
     this.#order();
@@ -114,12 +114,12 @@ export class RunTimeModel {
     for (const [end, point] of points.entries()) {
       let { ms, weight } = point;
       let from = end;
-      for (; from > 0 && (points[from - 1] as CostClass).ms > ms; from -= 1) {
-        const before = points[from - 1] as CostClass;
+      for (; from > 0 && (points[from - 1] as TimeClass).ms > ms; from -= 1) {
+        const before = points[from - 1] as TimeClass;
         weight += before.weight;
         ms += ((before.ms - ms) * before.weight) / weight;
       }
-      for (; from <= end; from += 1) (points[from] as CostClass).ms = ms;
+      for (; from <= end; from += 1) (points[from] as TimeClass).ms = ms;
     }
     this.#points = points;
   }
@@ -152,7 +152,7 @@ export class RunTimeModel {
   /** The cost that serves most per second; Infinity unless larger ones are known to serve fewer. */
   get efficient(): number {
     const known = this.#points.filter(({ weight }) => weight >= ENOUGH);
-    const perUnit = ({ cost, ms }: CostClass): number => ms / cost;
+    const perUnit = ({ cost, ms }: TimeClass): number => ms / cost;
     const least = AS_GOOD * Math.min(...known.map(perUnit));
     const best = known.findLast((one) => perUnit(one) <= least);
     return best === undefined || best === known.at(-1) ? Infinity : best.cost;

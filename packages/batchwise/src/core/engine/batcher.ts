@@ -24,7 +24,7 @@ import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOpt
 import type { Extensions } from "../policy/target-rule.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { Admission } from "../submit/admission.ts";
-import { afterRejections, Call } from "../submit/callers.ts";
+import { afterRejections, ManyCall } from "../submit/callers.ts";
 import { Intake } from "../submit/intake.ts";
 import { Mapping } from "../submit/mapping.ts";
 import { Services } from "../submit/services.ts";
@@ -249,7 +249,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       // once.
       const length = Array.isArray(items) ? items.length : -1;
       if (!(Number.isInteger(length) && length >= 0)) throw expected("items", anArray, items);
-      const call = new Call(length, isSettled, resolve);
+      const call = new ManyCall(length, isSettled, resolve);
       if (call.size === 0) resolve([]);
       else this.#intake.acceptAll(items, this.#terms.submitOptions(options, true), call);
     }) as Promise<never>;

@@ -44,7 +44,7 @@ export class Merged implements Reader {
       if (reader === null) {
         this.#open(first);
       } else {
-        this.#read(first, reader, next as Entry);
+        this.#advance(first, reader, next as Entry);
         return next;
       }
     }
@@ -60,18 +60,18 @@ export class Merged implements Reader {
     this.#add(this.#sources.below(place, 1));
     this.#add(this.#sources.below(place, 2));
     first.reader = place.value.reader(this.#upTo);
-    this.#read(first, first.reader, null);
+    this.#advance(first, first.reader, null);
   }
 
   /** Moves on to the next entry of a candidate. `gone`: the one before it. */
-  #read(candidate: Candidate, reader: Reader, gone: Entry | null): void {
+  #advance(candidate: Candidate, reader: Reader, gone: Entry | null): void {
     const next = reader.read();
     candidate.next = next;
     if (next === undefined) {
       this.#candidates.remove(candidate);
       return;
     }
-    const source = candidate.value.value;
+    const { value: source } = candidate.value;
     const rank = source.nextRank(next, gone, candidate.key);
     if (gone !== null || rank !== candidate.key) this.#candidates.move(candidate, rank, source.tieOf(next));
   }

@@ -13,7 +13,7 @@ import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
 import { type Flush, NO_FLUSHES } from "../queue/flush.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
 import type { BatchOwner } from "./batch-owner.ts";
-import { Call, type CalledBatch } from "./call.ts";
+import { type CalledBatch, HandlerCall } from "./call.ts";
 import { failEntries } from "./places.ts";
 import { type RecoveringBatch, Recovery } from "./recovery.ts";
 
@@ -50,7 +50,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   /** The turn in which it began, if that is watched; see gathering.ts. */
   turn: object | null = null;
 
-  call: Call | null = null;
+  call: HandlerCall | null = null;
   calls = 0;
   #isCalling = false;
   #callsAgain = false;
@@ -174,14 +174,14 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
       return;
     }
     this.phase = "calling";
-    Call.make(new Call(this, entries, cost, now, this.#owner.services));
+    HandlerCall.make(new HandlerCall(this, entries, cost, now, this.#owner.services));
   }
 
   /** Gives the batch the slot that it waits for, prepared or pausing. */
   grantSlot(): void {
     this.holdsSlot = true;
     if (this.phase === "pausing") this.start();
-    else if (this.call !== null) Call.granted(this.call);
+    else if (this.call !== null) HandlerCall.granted(this.call);
   }
 
   releaseSlot(): void {
@@ -209,9 +209,9 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   #endCall(now: number): void {
-    const call = this.call as Call;
-    this.callMs = Call.durationMs(call, now);
-    Call.end(call);
+    const call = this.call as HandlerCall;
+    this.callMs = HandlerCall.durationMs(call, now);
+    HandlerCall.end(call);
   }
 
   #recovery(): Recovery<Batch> {
@@ -220,8 +220,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   /** Listeners of the signal are the handler's: they run in the async context of the batcher. */
-  #abort(call: Call | null, reason: unknown): void {
-    if (call !== null) this.#owner.services.inContext(() => Call.abort(call, reason));
+  #abort(call: HandlerCall | null, reason: unknown): void {
+    if (call !== null) this.#owner.services.inContext(() => HandlerCall.abort(call, reason));
   }
 
   /** Continues with the next try, or ends. */
@@ -250,7 +250,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     if (this.isOver) return;
     this.phase = "done";
     this.selfCalls.ended(this, now - this.startedAt);
-    if (this.call !== null) Call.end(this.call);
+    if (this.call !== null) HandlerCall.end(this.call);
     this.failure?.end();
     // Equal callers may keep entries for a while, so these drop their callers' values.
     if (this.#owner.services.options.dedupe !== undefined) for (const entry of this.#taken) entry.forget();

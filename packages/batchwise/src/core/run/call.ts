@@ -22,7 +22,7 @@ export interface CalledBatch extends CallingBatch, Pick<RunningBatch, "id" | "ke
   /** The observer's watch; null if there is none. */
   readonly watch: BatchWatch | null;
   /** The current call; null if there is none. */
-  call: Call | null;
+  call: HandlerCall | null;
   /** Number of calls so far. */
   calls: number;
   /** Gives the slot back, if there is one, before the batch has ended. */
@@ -38,7 +38,7 @@ export interface CalledBatch extends CallingBatch, Pick<RunningBatch, "id" | "ke
 }
 
 /** The engine's functions are static, because the handler gets the object itself. */
-export class Call implements BatchContext {
+export class HandlerCall implements BatchContext {
   readonly cost: number;
   readonly #batch: CalledBatch;
   readonly #services: Services;
@@ -102,7 +102,7 @@ export class Call implements BatchContext {
   // Calling.
 
   /** Calls the handler, and settles the callers when it answers. */
-  static make(call: Call): void {
+  static make(call: HandlerCall): void {
     const batch = call.#batch;
     const number = call.#number;
     if (batch.holdsSlot) call.#armLimit();
@@ -111,16 +111,16 @@ export class Call implements BatchContext {
       places = call.#ask();
       if (isThenable(places)) {
         Promise.resolve(places).then(
-          (late) => Call.answer(Call.#live(batch, number), late),
-          (error: unknown) => Call.#fail(Call.#live(batch, number), error),
+          (late) => HandlerCall.answer(HandlerCall.#live(batch, number), late),
+          (error: unknown) => HandlerCall.#fail(HandlerCall.#live(batch, number), error),
         );
         return;
       }
     } catch (error) {
-      Call.#fail(call, error);
+      HandlerCall.#fail(call, error);
       return;
     }
-    Call.answer(call, places);
+    HandlerCall.answer(call, places);
   }
 
   #ask(): unknown {
@@ -164,7 +164,7 @@ export class Call implements BatchContext {
   }
 
   /** The batch has got the slot that the call waits for, or will wait for. */
-  static granted(call: Call): void {
+  static granted(call: HandlerCall): void {
     call.#armLimit();
     call.#grant?.();
   }
@@ -182,7 +182,7 @@ export class Call implements BatchContext {
   // Its end.
 
   /** The call of this number; null if it has ended. */
-  static #live({ call }: CalledBatch, number: number): Call | null {
+  static #live({ call }: CalledBatch, number: number): HandlerCall | null {
     return call !== null && call.#number === number ? call : null;
   }
 
@@ -191,25 +191,25 @@ export class Call implements BatchContext {
   }
 
   /** How long it has taken; undefined if it was called off before the handler's `run`. */
-  static durationMs(call: Call, now: number): number | undefined {
+  static durationMs(call: HandlerCall, now: number): number | undefined {
     return call.#aborted !== null && !call.#hasRun ? undefined : now - call.#calledAt;
   }
 
   /** Aborts the handler's signal, and keeps the first reason. */
-  static abort(call: Call, reason: unknown): void {
+  static abort(call: HandlerCall, reason: unknown): void {
     if (call.#aborted !== null) return;
     call.#aborted = { reason };
     call.#controller?.abort(reason);
   }
 
   /** Ends it. The handler may continue: it keeps its requests before entries are forgotten. */
-  static end(call: Call): void {
+  static end(call: HandlerCall): void {
     call.#limit?.clear();
     if (call.#services.options.dedupe !== undefined) void call.requests;
     call.#batch.call = null;
   }
 
-  static #fail(call: Call | null, error: unknown): void {
+  static #fail(call: HandlerCall | null, error: unknown): void {
     if (call !== null && !call.#isOver) call.#batch.refused(error);
   }
 
@@ -218,7 +218,7 @@ export class Call implements BatchContext {
   }
 
   /** Settles the callers with the handler's answer, unless it is too late or its shape is wrong. */
-  static answer(call: Call | null, places: unknown): void {
+  static answer(call: HandlerCall | null, places: unknown): void {
     if (call === null || call.#isOver) {
       ignorePlaces(places);
       return;
@@ -227,7 +227,7 @@ export class Call implements BatchContext {
     const entries = call.#entries;
     if (resultLength(places) !== entries.length) {
       ignorePlaces(places);
-      Call.#fail(call, batchResultError(services.name, places, entries.length));
+      HandlerCall.#fail(call, batchResultError(services.name, places, entries.length));
     } else {
       const now = services.clock.now();
       call.#settle(entries, places as ArrayLike<unknown>, now);
@@ -289,13 +289,13 @@ export class Call implements BatchContext {
     const batch = this.#batch;
     const number = this.#number;
     arrivalOf(place).then(
-      (value) => Call.#settleLate(Call.#live(batch, number), entry, value, false),
-      (error: unknown) => Call.#settleLate(Call.#live(batch, number), entry, error, true),
+      (value) => HandlerCall.#settleLate(HandlerCall.#live(batch, number), entry, value, false),
+      (error: unknown) => HandlerCall.#settleLate(HandlerCall.#live(batch, number), entry, error, true),
     );
     this.#awaited += 1;
   }
 
-  static #settleLate(call: Call | null, entry: Entry, value: unknown, isFailure: boolean): void {
+  static #settleLate(call: HandlerCall | null, entry: Entry, value: unknown, isFailure: boolean): void {
     if (call === null) return;
     const services = call.#services;
     const now = services.clock.now();

@@ -1,5 +1,5 @@
 // Callers. Most are a bare promise. A Caller may leave before the answer, by signal or by deadline;
-// a Call is one submitMany, whose items need no promises of their own. Each is settled exactly
+// a ManyCall is one submitMany, whose items need no promises of their own. Each is settled exactly
 // once.
 
 import { BatchwiseError, deadlineError, nameError, overloadedCallError, type RefusedCall } from "../contract/errors.ts";
@@ -183,7 +183,7 @@ export class Caller extends Due implements Recipient, SignalListener {
 }
 
 /** One submitMany or submitSettled: collects the results of its items by their position in it. */
-export class Call implements Recipient {
+export class ManyCall implements Recipient {
   readonly countsItself = false;
   readonly dueAt: number = Infinity;
   readonly isAborted = false;

@@ -22,7 +22,7 @@ type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 type Result = IteratorResult<unknown, undefined>;
 
 /** A pending `next()`. */
-interface Reader {
+interface PendingNext {
   resolve(result: Result): void;
   reject(reason: unknown): void;
 }
@@ -87,7 +87,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #last: Place | null = null;
   /** Number of taken and unread items. */
   #pending = 0;
-  readonly #readers: Reader[] = [];
+  readonly #pendingNexts: PendingNext[] = [];
   #isTaking = false;
   /** The source's `next` is pending. */
   #isAsking = false;
@@ -129,7 +129,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   next(): Promise<Result> {
     this.#follow();
     return new Promise((resolve, reject) => {
-      this.#readers.push({ resolve, reject });
+      this.#pendingNexts.push({ resolve, reject });
       this.#deliver();
     });
   }
@@ -162,14 +162,14 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   /** Gives available results to readers, then takes more. */
   #deliver(): void {
-    while (this.#readers.length > 0) {
+    while (this.#pendingNexts.length > 0) {
       const outcome = this.#first?.outcome ?? null;
       if (outcome !== null) this.#give(outcome);
       else if (this.#isOver || (this.#takesNoMore && this.#pending === 0)) this.#giveEnd();
       else break;
     }
     if (this.#mayTake() && !this.#isTaking) void this.#take();
-    const isStuck = this.#readers.length > 0 && !this.#isOver && !this.#mayTake();
+    const isStuck = this.#pendingNexts.length > 0 && !this.#isOver && !this.#mayTake();
     if (isStuck === this.#isStuck) return;
     this.#isStuck = isStuck;
     this.#target.noteStuck(isStuck);
@@ -184,7 +184,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#first = this.#first?.next ?? null;
     this.#pending -= 1;
     const value = this.#isSettled || outcome.status === "rejected" ? outcome : outcome.value;
-    this.#readers.shift()?.resolve({ done: false, value });
+    this.#pendingNexts.shift()?.resolve({ done: false, value });
   }
 
   /** One reader gets the error, if there is one; all others get the end. */
@@ -192,7 +192,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     const error = this.#error;
     this.#error = null;
     ignoreFailure(this.#end());
-    const reader = this.#readers.shift();
+    const reader = this.#pendingNexts.shift();
     if (error === null) reader?.resolve(END);
     else reader?.reject(error.reason);
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ItemOutcome } from "../../../src/core/contract/outcome.ts";
 import { isThenable } from "../../../src/core/contract/thenable.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import { Call, type CalledBatch } from "../../../src/core/run/call.ts";
+import { type CalledBatch, HandlerCall } from "../../../src/core/run/call.ts";
 import { failEntries, ignorePlaces } from "../../../src/core/run/places.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { revoked, thenable, unreadable } from "../../abuse/objects.ts";
@@ -61,7 +61,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
         answered: () => (all.done += 1),
         refused: (error) => all.told.push([-1, "failed", error]),
       };
-      Call.answer(new Call(batch as CalledBatch, entries, entries.length, 0, kit.services), places);
+      HandlerCall.answer(new HandlerCall(batch as CalledBatch, entries, entries.length, 0, kit.services), places);
     },
   };
   return all;
