@@ -8,7 +8,9 @@ import type { OutcomeError } from "../contract/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Success } from "./account-trouble.ts";
 
-/** `until`: a pause that ends later stays. `disproof`: the success that shows the end of its cause. */
+/**
+ * `until`: a pause that ends later stays. `disproof`: the success that shows the end of its cause.
+ */
 export function tellOfPause(
   runtime: Runtime,
   { code, message }: OutcomeError,

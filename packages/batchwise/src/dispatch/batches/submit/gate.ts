@@ -42,6 +42,7 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
       // Another process has paused the account since.
       if (result?.ok && result.written.includes(false)) return passesGate(runtime, lease);
       if (gate.kind === "open") return true;
+      // If this process ends here, the batch waits for the end of the outage's hold.
       await leave(lease, { kind: "canary", error: gate.error });
       return false;
     }

@@ -41,12 +41,18 @@ describe("a poll", () => {
     [
       "failed for credit once some had run is collected, and pauses the account",
       seen({ state: "failed", total: 10, settled: 4, ran: 4, failure: CREDIT }),
-      { state: "collecting", forget: false, pauseAccountUntil: NOW + PAUSE_MS, lastError: { code: "no_credit" } },
+      {
+        state: "collecting",
+        forget: false,
+        pauseAccountUntil: NOW + PAUSE_MS,
+        isKeyRefused: true,
+        lastError: { code: "no_credit" },
+      },
     ],
     [
       "being cancelled for credit pauses the account, too",
       seen({ state: "cancelling", failure: CREDIT }),
-      { state: "running", pauseAccountUntil: NOW + PAUSE_MS },
+      { state: "running", pauseAccountUntil: NOW + PAUSE_MS, isKeyRefused: true },
     ],
     [
       "failed without a reason is a whole failure",

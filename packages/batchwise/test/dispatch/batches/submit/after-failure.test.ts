@@ -42,7 +42,7 @@ describe("a create that did not succeed", () => {
     [
       "no money pauses the account",
       { kind: "authOrBilling", ...words },
-      { state: "sealed", pauseAccountUntil: NOW + 900_000 },
+      { state: "sealed", pauseAccountUntil: NOW + 900_000, isKeyRefused: true },
     ],
     [
       "a capacity limit waits",

@@ -22,7 +22,7 @@ const RATE: Failure = { kind: "rateLimited", code: "rate_limit", message: "Slow.
 const LIMIT = { blockedUntil: START + 60 * MINUTE, strikes: 4, note: "token_limit" };
 const KEY = { blockedUntil: START + PAUSE_MS, strikes: 0, note: "invalid_api_key" };
 
-/** The plan after an urgent batch met `failure` at a fallback account, as far as `ledgers` shows it. */
+/** The plan after an urgent batch has met `failure` at a fallback account. */
 async function urgentPlan(runtime: Runtime, { batch, account }: Lease, failure: Failure): Promise<Plan> {
   const ledgers = await runtime.ledgers();
   const urgent = { ...batch, lane: urgentLane(parseLane(batch.lane)), providerBatchId: null };
