@@ -22,7 +22,7 @@ const [AGREED, DIFFERENT] = [4, 1.5];
 const [STEP, LEAST] = [0.05, 0.03];
 
 /**
- * The mean of a class that no batch of this many has used is learned anew. The speed has followed
+ * The mean of a class that no batch of this many has used is learned again. The speed has followed
  * other classes since, and what they took for a change of speed may have been noise.
  */
 const STALE = 512;
