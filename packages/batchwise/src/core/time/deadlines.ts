@@ -57,12 +57,17 @@ export class Deadlines {
 
   /** Sets an event that is not set. */
   set(due: Due, ms: number): void {
-    const now = this.#steps.clock.now();
+    const steps = this.#steps;
+    const now = steps.clock.now();
     due.dueAt = now + ms;
     const duration = this.#durationOf(ms);
-    if (duration.first === null) this.#open(duration, due.dueAt, now);
-    link(duration, due, duration.last);
     due.duration = duration;
+    link(duration, due, duration.last);
+    if (duration.first !== due) return;
+    this.#heap ??= new Heap();
+    this.#heap.add(duration, due.dueAt);
+    this.#timer ??= new Timer(steps.clock, () => steps.inOneStep(() => this.fireDue(steps.clock.now())));
+    if (this.#heap.first === duration) this.#timer.set(due.dueAt, now);
   }
 
   #durationOf(ms: number): Duration {
@@ -70,20 +75,14 @@ export class Deadlines {
     let unused: Duration | null = null;
     for (const shared of this.#shared) {
       if (shared.value === ms) return shared;
-      if (unused === null && shared.first === null) unused = shared;
+      if (shared.first === null) unused ??= shared;
     }
-    const duration = unused ?? new Duration(ms);
-    duration.value = ms;
-    if (unused === null && this.#shared.length < MOST_SHARED) this.#shared.push(duration);
-    return duration;
-  }
-
-  #open(duration: Duration, dueAt: number, now: number): void {
-    this.#heap ??= new Heap();
-    this.#heap.add(duration, dueAt);
-    const steps = this.#steps;
-    this.#timer ??= new Timer(steps.clock, () => steps.inOneStep(() => this.fireDue(steps.clock.now())));
-    if (this.#heap.first === duration) this.#timer.set(dueAt, now);
+    if (unused === null) {
+      unused = new Duration(ms);
+      if (this.#shared.length < MOST_SHARED) this.#shared.push(unused);
+    }
+    unused.value = ms;
+    return unused;
   }
 
   remove(due: Due): void {
@@ -103,7 +102,7 @@ export class Deadlines {
    */
   fireDue(now: number): void {
     const heap = this.#heap;
-    if (heap === null || heap.size === 0) return;
+    if (heap?.first === undefined) return;
     const expired: Due[] = [];
     for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
       const due = (first as Duration).first as Due;
