@@ -268,7 +268,7 @@ const leaving: readonly Fault[] = [
   {
     name: "sets no timer for deadlines",
     file: "core/time/deadlines.ts",
-    find: "if (this.#heap.first === duration) this.#timer.set(dueAt, now);",
+    find: "if (this.#heap.first === duration) this.#timer.set(due.dueAt, now);",
     replace: "",
   },
   {
