@@ -37,7 +37,7 @@ class Duration extends HeapNode<number> implements Ends<Due> {
 }
 
 /** Events of the same duration share a list if it is one of this many. */
-const MOST_SHARED = 8;
+const MOST_SHARED = 32;
 
 export class Deadlines {
   readonly #steps: TimedSteps;
