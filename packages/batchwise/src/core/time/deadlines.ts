@@ -1,7 +1,6 @@
 // All timed events: deadlines of callers, time limits of calls, pauses before a retry. Events of
-// one duration are due in the order in which they were set, so each of a few durations has a list,
-// and only the lists are in a heap. Events of further durations have lists of their own. All share
-// one timer, which exists only while an event is set.
+// one duration are due in the order in which they were set, so each duration has a list, and only
+// the lists are in a heap. All share one timer, which exists only while an event is set.
 
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";
@@ -30,19 +29,16 @@ export abstract class Due extends Linked<Due> {
   abstract expired(): void;
 }
 
-/** A list of events of one duration in ms. Its key is the time of the first one, or earlier. */
+/** The list of events of one duration in ms. Its key is the time of the first one, or earlier. */
 class Duration extends HeapNode<number> implements Ends<Due> {
   first: Due | null = null;
   last: Due | null = null;
 }
 
-/** Events of the same duration share a list if it is one of this many. */
-const MOST_SHARED = 32;
-
 export class Deadlines {
   readonly #steps: TimedSteps;
-  /** The lists that are shared; unused ones are kept. Made with the first event, like the rest. */
-  #shared: Duration[] | null = null;
+  /** Durations with events. Made with the first event, like the heap and the timer. */
+  #durations: Map<number, Duration> | null = null;
   #heap: Heap<number> | null = null;
   #timer: Timer | null = null;
 
@@ -71,18 +67,12 @@ export class Deadlines {
   }
 
   #durationOf(ms: number): Duration {
-    this.#shared ??= [];
-    let unused: Duration | null = null;
-    for (const shared of this.#shared) {
-      if (shared.value === ms) return shared;
-      if (shared.first === null) unused ??= shared;
-    }
-    if (unused === null) {
-      unused = new Duration(ms);
-      if (this.#shared.length < MOST_SHARED) this.#shared.push(unused);
-    }
-    unused.value = ms;
-    return unused;
+    this.#durations ??= new Map();
+    const known = this.#durations.get(ms);
+    if (known !== undefined) return known;
+    const duration = new Duration(ms);
+    this.#durations.set(ms, duration);
+    return duration;
   }
 
   remove(due: Due): void {
@@ -91,6 +81,7 @@ export class Deadlines {
     due.duration = null;
     unlink(duration, due);
     if (duration.first !== null) return;
+    this.#durations?.delete(duration.value);
     this.#heap?.remove(duration);
     if (this.isEmpty) this.#timer?.clear();
   }
