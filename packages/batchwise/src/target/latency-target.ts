@@ -1,4 +1,5 @@
-// The rule of `targetLatencyMs`: which waiting items are refused, and how large a batch may be.
+// The rule of `targetLatencyMs`: which waiting items are refused, and when batches start.
+// BatchSizes learns how large a batch may be and how long it takes.
 //
 // A batch is never cut to fit its oldest item: that ends in batches of one, which serve few.
 // Instead the oldest are refused until the rest can be in time together (the sliding window of
@@ -8,29 +9,13 @@
 import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
-import { FailedSizes } from "../core/policy/failed-sizes.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/target-rule.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
+import { BatchSizes } from "./batch-sizes.ts";
 import { lateOf } from "./let-go.ts";
-import { RunTimeModel } from "./run-time-model.ts";
-import { SlowSizes } from "./slow-sizes.ts";
 
-/** No item is refused for time before this many batches have ended. */
-const FIRST_BATCHES = 3;
-/** Batches after which the rule knows whether a single item can be in time. */
-const KNOWN_BATCHES = 16;
-/** The cap until batches of half as many have succeeded. Then it doubles. */
-const FIRST_CAP = 32;
-/**
- * With three or more slots, a run may take at most STAGGERED of the time in which staggered runs
- * meet the target, so that the slots share the waiting items. It may always take WORTHWHILE times
- * the time of one item; otherwise few items would pay for the fixed time.
- */
-const [STAGGERED, WORTHWHILE] = [0.85, 1.4];
-/** While items are refused, every fourth batch may try an unknown size. */
-const PROBED = 4;
 /**
  * Waits, and pauses between two starts, end before an item becomes late: by EARLY of the target,
  * and at least EARLY_MS, because timers are late.
@@ -52,36 +37,25 @@ const OVERFULL = 1.1;
 const [MANY_LINES, LOOK_STEP] = [64, 0.05];
 /** `retryAfterMs` is at most this many times the target: any later, the estimate is out of date. */
 const LONGEST_RETRY = 10;
-/** The refused part of arrivals is averaged over about this many batches. */
-const RATED = 8;
 
 /** The order in which lanes are served. */
 const byRank = ({ place: a }: Lane, { place: b }: Lane): number => a.tier - b.tier || a.key - b.key || a.tie - b.tie;
 
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
-  readonly #model: RunTimeModel = new RunTimeModel();
-  readonly #slow: SlowSizes = new SlowSizes();
-  /** The mean cost of an item. */
-  #itemCost = 1;
-  /** Items of the next batch. */
-  #cap = FIRST_CAP;
-  #ended = 0;
+  readonly #sizes: BatchSizes;
   #refused = 0;
-  readonly #sizes: FailedSizes = new FailedSizes();
-  /** True if even runs of few items take most of the time that several slots leave them. */
-  #isTight = false;
+  /** Refused items when the last batch ended. */
+  #refusedBefore = 0;
   #error: { readonly until: number; readonly error: Error } | null = null;
   /** No further items are refused before this time, unless a slot is free. */
   #shedAgainAt = 0;
   /** No lane is looked at before this time. */
   #lookAgainAt = 0;
-  /** Refused items when the last batch ended; and the refused share of recent arrivals. */
-  #refusedBefore = 0;
-  #refusedShare = 0;
 
   constructor(view: TargetView) {
     this.#view = view;
+    this.#sizes = new BatchSizes(view.services);
   }
 
   get #options(): ResolvedOptions {
@@ -92,64 +66,31 @@ class TargetRule implements LatencyTarget {
     return this.#options.targetLatencyMs;
   }
 
+  // What BatchSizes learns.
+
   configure(): void {
-    this.#chooseCap(false);
-  }
-
-  // How large, and how long.
-
-  /**
-   * Upper estimate of the run time for this cost. Trials, and sometimes in overload sizes up to
-   * twice the largest known, get the estimate of a known size, so that a first guess that is too
-   * high gets corrected.
-   */
-  #upper(cost: number): number {
-    const known = Math.max(this.#trial / 2, this.#isProbe ? Math.max(this.#model.largest, cost / 2) : 0);
-    return this.#model.upper(cost <= 2 * known ? Math.min(cost, known) : cost);
-  }
-
-  get #isProbe(): boolean {
-    return this.#refusedShare > 0.05 && this.#ended % PROBED === 0;
-  }
-
-  #chooseCap(hasRefused: boolean): void {
-    const model = this.#model;
-    const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
-    let cost = Math.max(2 * this.#sizes.largest, FIRST_CAP * this.#itemCost);
-    if (model.largest > 0) {
-      cost = Math.min(cost, model.efficient);
-      const staggeredMs = STAGGERED * this.#staggeredMs;
-      const worthwhileMs = WORTHWHILE * model.upper(this.#itemCost);
-      this.#isTight = concurrency > 1 && worthwhileMs > staggeredMs;
-      if (concurrency > 2) cost = Math.min(cost, model.costWithin(Math.max(staggeredMs, worthwhileMs)));
-      if (hasRefused && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
-    }
-    cost = Math.min(Math.max(cost, this.#trial), this.#sizes.safe, maxBatchCost) / this.#itemCost;
-    this.#cap = Math.max(1, Math.floor(Math.min(maxBatchSize, cost)));
-  }
-
-  /** Up to this cost the next batch may run although it is expected to be late. */
-  get #trial(): number {
-    return this.#slow.trial(this.#options.concurrency);
+    this.#sizes.choose(false);
   }
 
   predict(cost: number): number | null {
-    return this.#model.predict(cost) || null;
-  }
-
-  get #capCost(): number {
-    return this.#cap * this.#itemCost;
+    return this.#sizes.predict(cost) || null;
   }
 
   get maxBatchCost(): number {
-    return this.#capCost + 1e-6;
+    return this.#sizes.cost + 1e-6;
   }
 
-  /** How long runs of several slots may be for items that just missed one to be in the next. */
-  get #staggeredMs(): number {
-    const { concurrency } = this.#options;
-    return this.#targetMs / (1 + 1 / concurrency);
+  record(batch: EndedBatch, callMs: number | undefined): void {
+    const refused = this.#refused - this.#refusedBefore;
+    this.#refusedBefore = this.#refused;
+    this.#sizes.record(batch, callMs, refused);
   }
+
+  stats(): LearnedStats {
+    return this.#sizes.stats(this.#refused);
+  }
+
+  // When batches start.
 
   /**
    * If runs take most of the target, the starts of batches that are not full are spaced by the run
@@ -160,14 +101,14 @@ class TargetRule implements LatencyTarget {
     const { slots, queue } = this.#view;
     const { concurrency, key, preferredBatchSize } = this.#options;
     const { running } = slots;
-    if (!this.#isTight || running.length === 0 || this.#view.isHeld()) return 0;
+    if (!this.#sizes.isTight || running.length === 0 || this.#view.isHeld()) return 0;
     const cost = this.#waitingCost;
-    const isEnough = queue.size >= preferredBatchSize || cost >= this.#capCost;
+    const isEnough = queue.size >= preferredBatchSize || cost >= this.#sizes.cost;
     if (isEnough || (key !== undefined && queue.byAge.size > 1)) return 0;
     let [lastAt, runMs] = [0, 0];
     for (const { cost, startedAt } of running) {
       lastAt = Math.max(lastAt, startedAt);
-      runMs += this.#model.predict(cost);
+      runMs += this.#sizes.predict(cost);
     }
     // Further items may come meanwhile.
     const latestAt = this.#latestStart(queue.oldestAt(), 2 * cost) - this.#earlyMs;
@@ -175,7 +116,7 @@ class TargetRule implements LatencyTarget {
   }
 
   get holdMs(): number {
-    const runMs = this.#upper(Math.min(this.#capCost, this.#waitingCost + this.#itemCost));
+    const runMs = this.#sizes.upper(this.#waitingCost + this.#sizes.itemCost);
     return this.#targetMs - runMs - this.#earlyMs;
   }
 
@@ -202,20 +143,20 @@ class TargetRule implements LatencyTarget {
     if (this.#isFree || this.#view.isHeld()) return now;
     let endAt = Infinity;
     for (const { cost, startedAt } of this.#view.slots.running) {
-      endAt = Math.min(endAt, startedAt + this.#model.predict(cost));
+      endAt = Math.min(endAt, startedAt + this.#sizes.predict(cost));
     }
     return Math.max(now, endAt);
   }
 
   /** How many items that come now can be in time, if the next batch starts then. */
   #roomFrom(startAt: number, now: number): number {
-    const leftMs = now - startAt + this.#targetMs - this.#upper(this.#capCost);
-    const runs = (leftMs * this.#options.concurrency) / this.#model.predict(this.#capCost);
-    return this.#cap * Math.max(1, 1 + Math.floor(runs));
+    const leftMs = now - startAt + this.#targetMs - this.#sizes.upper(Infinity);
+    const runs = (leftMs * this.#options.concurrency) / this.#sizes.predict(this.#sizes.cost);
+    return this.#sizes.cap * Math.max(1, 1 + Math.floor(runs));
   }
 
   room(now: number): number {
-    if (this.#ended < FIRST_BATCHES || this.#view.isHeld()) return Infinity;
+    if (!this.#sizes.isReady || this.#view.isHeld()) return Infinity;
     return this.#roomFrom(this.#startAt(now), now) - this.#view.queue.size;
   }
 
@@ -227,7 +168,7 @@ class TargetRule implements LatencyTarget {
 
   /** The cost of `items` waiting items. Padding is known as a mean. */
   #costOf(items: number, itemsCost: number): number {
-    return this.#options.batchCost === "sum" ? itemsCost : items * this.#itemCost;
+    return this.#options.batchCost === "sum" ? itemsCost : items * this.#sizes.itemCost;
   }
 
   /** The cost of all waiting items; items that are in no lane yet cost 1. */
@@ -241,13 +182,13 @@ class TargetRule implements LatencyTarget {
   #latestStart(at: number, cost: number): number {
     // While it is unknown when a batch starts, only items that would be late in a batch of their
     // own are certain.
-    const most = this.#view.isHeld() ? this.#itemCost : this.#capCost;
-    return at + this.#targetMs - this.#upper(Math.min(most, cost));
+    const most = this.#view.isHeld() ? this.#sizes.itemCost : Infinity;
+    return at + this.#targetMs - this.#sizes.upper(Math.min(most, cost));
   }
 
   shed(now: number): number {
     const { queue } = this.#view;
-    if (queue.size === 0 || this.#ended < FIRST_BATCHES) return Infinity;
+    if (queue.size === 0 || !this.#sizes.isReady) return Infinity;
     if (now < this.#shedAgainAt && !this.#isFree) return this.#shedAgainAt;
     const firstAt = this.#startAt(now);
     if (!this.#isMixed) {
@@ -275,7 +216,7 @@ class TargetRule implements LatencyTarget {
       const lateAt = this.#latestStart(lane.oldestAt(), cost) - startAt + firstAt;
       if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
       if (this.#view.isHeld()) continue;
-      startAt += this.#model.predict(Math.min(this.#capCost, cost)) / this.#options.concurrency;
+      startAt += this.#sizes.predict(Math.min(this.#sizes.cost, cost)) / this.#options.concurrency;
     }
     if (late.length > 0) {
       this.#shedAgainAt = now + SHED_STEP * this.#targetMs;
@@ -312,74 +253,13 @@ class TargetRule implements LatencyTarget {
   #refusal(now: number, count: number): Error {
     this.#refused += count;
     if (this.#error !== null && now < this.#error.until) return this.#error.error;
-    const untilMs = this.#startAt(now) - now + this.#model.predict(Math.min(this.#capCost, this.#waitingCost || 1));
+    const untilMs = this.#startAt(now) - now + this.#sizes.predict(Math.min(this.#sizes.cost, this.#waitingCost || 1));
     // In overload the served share is 1 - refused, so arrivals / capacity = 1 / (1 - refused).
-    const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
+    const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#sizes.refusedShare)));
     const retryAfterMs = Math.ceil(Math.min(untilMs / share, LONGEST_RETRY * this.#targetMs));
     const error = overloadedError(this.#view.services.name, this.#targetMs, retryAfterMs);
     this.#error = { until: now + SHED_STEP * this.#targetMs, error };
     return error;
-  }
-
-  // Learning.
-
-  /** Failed, aborted and first runs teach no times. */
-  record({ cost, size, isPart, failure, wasLeft }: EndedBatch, callMs: number | undefined): void {
-    this.#ended += 1;
-    const refused = this.#refused - this.#refusedBefore;
-    this.#refusedBefore = this.#refused;
-    this.#refusedShare += (refused / (refused + size) - this.#refusedShare) / RATED;
-    // Without callers a run may have stopped before its end.
-    const isWhole = callMs !== undefined && !isPart && (!wasLeft || callMs > this.#model.predict(cost));
-    if (failure?.hasFailed || failure?.isSplit) {
-      // If a batch was split, some of its items may be at fault, unless no batch of its size has
-      // succeeded.
-      const isOfSize = !failure.isSplit || cost > this.#sizes.largest;
-      if (!wasLeft && isOfSize) this.#sizes.failed(cost, size);
-    } else if (isWhole) {
-      this.#sizes.succeeded(cost);
-      // Items of no cost say nothing of the others.
-      if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
-      if (this.#ended > 1) this.#learn(cost, callMs, refused > 0);
-    }
-    // Smaller batches are far from the cap.
-    if (failure !== null || refused > 0 || 2 * size >= this.#cap) this.#chooseCap(refused > 0);
-    if (this.#ended === KNOWN_BATCHES) this.#warnOfShortTarget();
-  }
-
-  #warnOfShortTarget(): void {
-    const { events } = this.#view.services;
-    const runMs = Math.ceil(this.#model.predict(this.#itemCost));
-    if (runMs <= this.#targetMs) return;
-    const short = `\`targetLatencyMs\` ${this.#targetMs} is shorter than a run of one item (about ${runMs} ms)`;
-    events.warn("OPTIONS", `${short}: nothing is answered in time. Set it to at least ${2 * runMs}.`);
-  }
-
-  #learn(cost: number, callMs: number, hasRefused: boolean): void {
-    const { concurrency } = this.#options;
-    // The first times may come from a stall, and there is nothing yet to compare them with.
-    if (this.#ended <= FIRST_BATCHES) callMs = Math.min(callMs, 2 * this.#targetMs);
-    const expectedMs = this.#model.predict(cost);
-    if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {
-      this.#model.forgetAbove(this.#slow.largest);
-    }
-    this.#model.record(cost, callMs);
-  }
-
-  stats(): LearnedStats {
-    const model = this.#model;
-    const { largest } = model;
-    const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
-    const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
-    const most = Math.min(model.efficient, this.#sizes.safe, maxBatchCost, maxBatchSize * this.#itemCost);
-    const cost = Math.min(model.costWithin(this.#staggeredMs), most);
-    const capacityPerSecond = (1_000 * concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
-    const fixedMs = Math.max(0, model.predict(largest) - unitMs * largest);
-    return {
-      maxBatchCost: Math.min(this.maxBatchCost, this.#options.maxBatchCost),
-      state: largest > 0 ? "learned" : "learning",
-      target: { fixedMs, unitMs, capacityPerSecond, refused: this.#refused },
-    };
   }
 }
 
