@@ -90,7 +90,7 @@ describe("a limiter that answers with promises", () => {
     expect(of.handler.batches).toEqual([[0], [1, 2, 3, 4]]);
   });
 
-  test("gets a grant back that comes when nothing waits any more", async () => {
+  test("gets back a grant that comes when nothing waits", async () => {
     const base = rig<number>();
     const given: [number, number][] = [];
     const of = limited(

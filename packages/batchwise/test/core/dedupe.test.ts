@@ -21,7 +21,7 @@ describe("equal items", () => {
     expect(of.handler.calls).toHaveLength(1);
   });
 
-  test("are computed anew once the first has been answered", async () => {
+  test("are computed again once the first has been answered", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     void of.batcher.submit("a");
     await echoAll(of);
@@ -30,7 +30,7 @@ describe("equal items", () => {
     expect(of.handler.calls).toHaveLength(2);
   });
 
-  test("are computed anew after a failure, which rejects all callers that shared it", async () => {
+  test("are computed again after a failure, which rejects all callers that shared it", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     const failure = new Error("broken");
     const settled = of.batcher.submitSettled(["a", "a"]);

@@ -25,7 +25,7 @@ function slowCache(): { cache: BatchCache<string>; stored: Map<string, string>; 
 }
 
 describe("forget()", () => {
-  test("takes a stored result out: the next submit runs anew", async () => {
+  test("removes a stored result: the next submit runs again", async () => {
     const cache = new Map([["a", "stale"]]);
     const of = rig<string>({ dedupe: byItem, cache });
     expect(await of.batcher.submit("a")).toBe("stale");
@@ -36,7 +36,7 @@ describe("forget()", () => {
     expect([await fresh, cache.get("a")]).toEqual(["a", "a"]);
   });
 
-  test("while its item runs: the callers get that run's answer, nothing is stored, later submits run anew", async () => {
+  test("while its item runs: the callers get that run's answer, nothing is stored, later submits run again", async () => {
     const cache = new Map<string, string>();
     const of = rig<string>({ dedupe: byItem, cache, concurrency: 2 });
     const [first, joined] = [of.batcher.submit("a"), of.batcher.submit("a")];
@@ -194,7 +194,7 @@ function slowStores(): {
 }
 
 describe("forget() while a result is being stored", () => {
-  test("deletes after that: later submits run anew", async () => {
+  test("deletes after that: later submits run again", async () => {
     const { cache, stored, ends } = slowStores();
     const of = rig<string>({ dedupe: byItem, cache });
     const first = of.batcher.submit("a");

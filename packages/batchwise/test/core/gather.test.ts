@@ -82,7 +82,7 @@ describe('gather "tick"', () => {
     expect(clock.now()).toBe(0);
   });
 
-  test("gathers each pass anew", async () => {
+  test("gathers again in each pass", async () => {
     const { batcher, clock, batches } = quick({ gather: "tick" });
     for (const pass of range(3)) {
       await submitInTurns((item) => batcher.submit(item), [10 * pass, 10 * pass + 1]);

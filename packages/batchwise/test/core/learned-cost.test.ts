@@ -107,7 +107,7 @@ test("nothing is known at a cold start: one item goes a slot, however much waits
   expect(Math.max(...sizes)).toBeGreaterThan(1);
 });
 
-test("`stats()` shows the learned budget: none at first, then one, and when it is learned anew", async () => {
+test("`stats()` shows the learned budget: none at first, then one, and when it is learned again", async () => {
   const clock = virtualClock();
   let perItemMs = 1;
   const handler = async (items: number[]): Promise<number[]> => {

@@ -46,14 +46,14 @@ function subject(options: BatchOptions<Item, number>): Subject {
   };
 }
 
-test("answered items are let go of while an earlier deadline presses their lane", async () => {
+test("answered items are freed while an earlier deadline presses their lane", async () => {
   const { batcher, answer, alive } = subject({ maxWaitMs: 2, maxBatchSize: 8 });
   void batcher.submit({}, { priority: -1_000, timeoutMs: 60_000 });
   for (const _batch of range(100)) await answer(8, () => ({ timeoutMs: 600_000 }));
   expect(await alive()).toBeLessThanOrEqual(16);
 });
 
-test("answered items of callers with signals are let go of while an earlier deadline presses their lane", async () => {
+test("answered items of callers with signals are freed while an earlier deadline presses their lane", async () => {
   const { batcher, answer, alive } = subject({ maxWaitMs: 2, maxBatchSize: 8 });
   void batcher.submit({}, { priority: -1_000, timeoutMs: 60_000 });
   for (const _batch of range(100)) {
@@ -62,7 +62,7 @@ test("answered items of callers with signals are let go of while an earlier dead
   expect(await alive()).toBeLessThanOrEqual(16);
 });
 
-test("answered items are let go of while an earlier batch runs under the same time limit", async () => {
+test("answered items are freed while an earlier batch runs under the same time limit", async () => {
   const { batcher, answer, alive } = subject({ handlerTimeoutMs: 1_000, maxBatchSize: 8, concurrency: 2 });
   void batcher.submit({ hangs: true });
   await new Promise((resolve) => setImmediate(resolve));
@@ -70,7 +70,7 @@ test("answered items are let go of while an earlier batch runs under the same ti
   expect(await alive()).toBeLessThanOrEqual(16);
 });
 
-test("answered items are let go of where tenants take turns", async () => {
+test("answered items are freed with `fairBy`", async () => {
   let sent = 0;
   const fairBy = (): string => {
     sent += 1;
@@ -81,7 +81,7 @@ test("answered items are let go of where tenants take turns", async () => {
   expect(await alive()).toBeLessThanOrEqual(24);
 });
 
-test("answered items of callers with signals are let go of while an earlier deadline runs", async () => {
+test("answered items of callers with signals are freed while an earlier deadline runs", async () => {
   const { batcher, answer, alive } = subject({ maxBatchSize: 8, concurrency: 2 });
   void batcher.submit({ hangs: true }, { timeoutMs: 1_000 });
   await new Promise((resolve) => setImmediate(resolve));
@@ -91,7 +91,7 @@ test("answered items of callers with signals are let go of while an earlier dead
   expect(await alive()).toBeLessThanOrEqual(16);
 });
 
-test("answered items are let go of while others that came with them wait", async () => {
+test("answered items are freed while others that came with them wait", async () => {
   const { batcher, answer, alive } = subject({ maxBatchSize: 64 });
   batcher.pause();
   const first = answer(16);

@@ -32,7 +32,7 @@ describe("with `dedupe`, an item in preparation", () => {
     expect(of.batches).toEqual([["a"], ["first"]]);
   });
 
-  test("fails all equal callers when its promise rejects, and the next one starts anew", async () => {
+  test("fails all equal callers when its promise rejects; the next one runs again", async () => {
     const of = subject({ dedupe: (item) => item });
     const settled = watch(of.batcher.submitSettled(["a", "a"]));
     await of.fail("a", new Error("unreadable"));

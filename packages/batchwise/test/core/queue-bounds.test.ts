@@ -231,7 +231,7 @@ describe("ready()", () => {
     expect(late.state).toBe("fulfilled");
   });
 
-  test("rejects with CLOSED once there will be no room any more", async () => {
+  test("rejects with CLOSED once room can no longer come", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     void of.batcher.submitMany([0, 1]);
     await of.clock.settle();

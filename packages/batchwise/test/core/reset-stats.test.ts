@@ -23,7 +23,7 @@ test("resetStats() at rest is a batcher that has done nothing", async () => {
   expect(of.batcher.stats()).toEqual(fresh);
 });
 
-test("resetStats() counts items that wait, are blocked, run or are looked up as submitted anew", async () => {
+test("resetStats() counts items that wait, are blocked, run or are looked up as newly submitted", async () => {
   const get = (key: string): Promise<undefined> | undefined => (key === "9" ? new Promise(() => {}) : undefined);
   const of = rig<number>({ maxBatchSize: 2, maxQueueSize: 3, dedupe: String, cache: { get, set: () => {} } });
   void of.batcher.submitMany([0, 1]);

@@ -199,7 +199,7 @@ test("an upload that is refused", async () => {
   await dispatcher.stop();
 });
 
-test("polls that fail, and a batch that the provider does not know any more: poll, quarantine", async () => {
+test("polls that fail, and a batch that the provider no longer knows: poll, quarantine", async () => {
   const reads = "batches.retrieve";
   const { ready, pass, heard, dispatcher } = await site({
     plan: { runMs: 20 * HOUR },

@@ -287,7 +287,7 @@ test("a limit on the jobs of Claude at Vertex AI, which refuses the create, is w
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
 });
 
-test("a file that Gemini has let go of before its create could come is uploaded again", async () => {
+test("a file that Gemini deleted before the create is uploaded again", async () => {
   const each = cases.find(({ name }) => name === "Gemini, in files,") as Case;
   const { outcomes, fake } = await dispatchAll(each, {}, (fake) => {
     const until = START + 50 * 60 * MINUTE;

@@ -79,7 +79,7 @@ describe("a `retry` that", () => {
     expect(names()).toEqual(["a"]);
   });
 
-  test("withdraws and requests anew goes to the end", () => {
+  test("withdraws and requests again goes to the end", () => {
     const { clock, client, limiter, names } = rig();
     const second = client("second thoughts");
     let hasThought = false;
@@ -149,7 +149,7 @@ describe("a `retry` that", () => {
     expect(notes.map(({ name }) => name)).toEqual(["first", "a", "b"]);
   });
 
-  test("withdraws and requests anew without end is called once a millisecond at most", () => {
+  test("withdraws and requests again without end is called at most once a millisecond", () => {
     const { clock, limiter } = rig();
     const loops = [0, 1, 2].map(() => {
       const client: LimiterClient & { turns: number } = {

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { Place } from "../../src/limits/redis/place.ts";
 
-test("a punctual process waits since its first request, and begins anew when it was served", () => {
+test("a punctual process waits since its first request, and starts again after it was served", () => {
   const place = new Place();
   expect(place.ask(1_000)).toBe(0);
   place.wait(1_000, 400);

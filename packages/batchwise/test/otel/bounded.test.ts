@@ -43,7 +43,7 @@ describe("batchers that are gone", () => {
     expect((await samples()).all.filter(({ labels }) => labels.batchwise_batcher_name?.startsWith("gone"))).toEqual([]);
   });
 
-  test("are reported as 0 once, and then not reported any more", async () => {
+  test("are reported once as 0, and then no longer reported", async () => {
     const { meter: plain, samples } = metrics();
     const { meter, toldSince } = counted(plain);
     const batchers = Array.from({ length: 50 }, (_, index) => createBatcher(echo, { name: `gone ${index}` }));

@@ -94,7 +94,7 @@ describe("the metrics of a dispatcher", () => {
     expect(of.value(`${PREFIX}creates_total`, { batchwise_result: "refused", error_type: "rate_limited" })).toBe(1);
   });
 
-  test("show 0 for a lane or a state in which nothing is any more", async () => {
+  test("show 0 for a lane or a state that has become empty", async () => {
     const { dispatcher, samples } = await told();
     await samples();
     dispatcher.tell("lanes", { lanes: [] });

@@ -28,7 +28,7 @@ describe("the folder of generated models", () => {
     expect((await cachedEncoder(folder, CONFIG)).written).toBe(false);
   });
 
-  test("writes a damaged file anew", async () => {
+  test("replaces a damaged file", async () => {
     const folder = await temporaryFolder();
     const { path } = await cachedEncoder(folder, CONFIG);
     await truncate(path, 100);

@@ -106,7 +106,7 @@ describe("after a call that failed", () => {
     expect(batch.phase).toBe("done");
   });
 
-  test("the calls for each half are counted anew", () => {
+  test("the calls for each half are counted from 0", () => {
     const { batch, recovery, tried } = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } }, 2);
     const [first, second] = batch.entries;
     for (let call = 0; call < 6; call += 1) recovery.failed(failure, true);

@@ -123,7 +123,7 @@ describe("batches of requests in the create", () => {
     expect(await refusal(each.client.batches.cancel(nameOf(slow)))).toMatchObject({ status: 400 });
   });
 
-  test("that are deleted are not shown any more, and run on", async () => {
+  test("that are deleted are no longer shown, and run on", async () => {
     const each = rig();
     const created = await create(each, 2);
     await each.client.batches.delete(nameOf(created));

@@ -43,7 +43,7 @@ describe("a lane whose batches are refused for a line", () => {
     expect(afterFault(health, sent("b1"), fault("bad_field"), NOW)).toBe(health);
   });
 
-  test("begins anew after a batch that was taken", () => {
+  test("starts again after an accepted batch", () => {
     expect(afterAcceptance(after("bad_field", "bad_field"), sent("b9", 0))).toMatchObject({ faults: null });
     expect(afterAcceptance(well, sent("b9"))).toBe(well);
   });

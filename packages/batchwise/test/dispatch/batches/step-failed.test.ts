@@ -79,7 +79,7 @@ async function forAnHour(side: "requests" | "retrieve") {
   return { ...here, sim, dispatcher, open, oddHour };
 }
 
-test("a step that works in between begins the count anew", async () => {
+test("a step that succeeds in between resets the count", async () => {
   const { time, open, oddHour } = await forAnHour("retrieve");
   await time.advance(MINUTE);
   for (let hour = 0; hour < 4; hour += 1) {

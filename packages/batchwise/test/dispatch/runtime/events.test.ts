@@ -66,7 +66,7 @@ test("one that throws, rejects or gives a promise that cannot be read is reporte
   );
 });
 
-test("one that is taken off in the middle is not called any more; one that is added gets the next", async () => {
+test("one that is removed during an event is not called; one that is added gets the next event", async () => {
   const { events } = told();
   const heard: string[] = [];
   let offSecond = (): void => {};

@@ -282,7 +282,7 @@ describe("failures of a model in threads", () => {
     expect([model.restarts, model.ready]).toEqual([1, true]);
   });
 
-  test("a batch whose thread died may be run again: its rows are stacked anew", async () => {
+  test("a batch whose thread died may run again: its rows are stacked again", async () => {
     const { model, run, die } = mortal(identity("float32"), { ...TOGETHER, retry: { attempts: 2 } });
     await run.open();
     die();

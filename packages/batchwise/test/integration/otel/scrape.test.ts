@@ -83,7 +83,7 @@ test("a dispatcher's metrics follow a batch from enqueue to its price", async ()
   expect(value("batch_duration_count", account)).toBe(1);
 });
 
-test("a dispatcher that stops shows nothing of its store any more", async () => {
+test("a stopped dispatcher shows nothing of its store", async () => {
   const { meter, scrape } = await scraped();
   const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fakeProvider().fetch });
   const dispatcher = createDispatcher({ store: memoryStore(), accounts: [openaiAccount({ client })] });

@@ -223,7 +223,7 @@ describe("a process with connected threads", () => {
     return spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 20_000 });
   };
 
-  test("ends by itself when nothing waits any more, with nothing closed", () => {
+  test("ends by itself when nothing waits, with nothing closed", () => {
     expect(run("ends-by-itself.ts")).toMatchObject({ status: 0, stdout: "[2,4,6] ready\n", stderr: "" });
   });
 });

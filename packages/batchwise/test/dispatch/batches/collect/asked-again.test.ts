@@ -155,7 +155,7 @@ test("a refusal of the longer line ends no request while tries are left: it goes
   expect(sizes[1]).not.toEqual(sizes[0]);
 });
 
-test("so it is after a retry by an operator, whose tries are counted anew", async () => {
+test("also after a retry by an operator, whose tries start from 0", async () => {
   const store = memoryStore();
   const answer = ({ body }: FakeLine) => ((body.messages as JsonObject[]).length > 1 ? tooLong : seven);
   const { time, fake, start, lines } = rig(store, openai, [], { answer });

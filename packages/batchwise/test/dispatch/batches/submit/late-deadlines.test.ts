@@ -64,7 +64,7 @@ describe.each(cases)("at $name, which refuses every create for three hours", ({ 
     expect(batches).toMatchObject([{ state: "done", requests: 5, remaining: 0 }]);
   });
 
-  test("a batch whose requests have all expired is not sent any more", async () => {
+  test("a batch whose requests have all expired is not sent", async () => {
     const { fake, ran, ends, batches } = await sent(account, [60, 30], (fake) => fake.inject(refusedFor(18)));
     expect(ends).toEqual(["deadline_exceeded", "deadline_exceeded"]);
     expect(ran).toEqual([]);

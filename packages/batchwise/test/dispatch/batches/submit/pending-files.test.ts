@@ -98,7 +98,7 @@ describe("a create that is refused because of its file", () => {
     expect(begunAfterMs).toBeLessThan(30_000);
   });
 
-  test("for more than an hour uploads it anew, and suspects no request", async () => {
+  test("for more than an hour uploads it again, and suspects no request", async () => {
     const until = Date.UTC(2026, 0, 5, 8) + 150 * MINUTE;
     const reply = { status: 404, body: { error: { message: "Input file not found", code: null } } };
     const faults = [{ on: "batches.create", accept: false, until, reply }] as const;

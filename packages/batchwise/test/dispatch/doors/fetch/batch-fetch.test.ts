@@ -240,7 +240,7 @@ describe("a call that fails", () => {
     expect([...rig.fake.runs().values()]).toEqual([2]);
   });
 
-  test("because its answer was let go of goes as a new request", async () => {
+  test("because its answer was dropped is sent as a new request", async () => {
     const rig = new Rig();
     const dispatcher = await rig.start();
     const client = clientOf(batchFetch(dispatcher));

@@ -112,7 +112,7 @@ test("a prune passes over a group that a settle is using", async () => {
   await expectInGroup(pool);
 });
 
-test("a settle waits for a prune that takes its group away, and makes it anew", async () => {
+test("a settle waits for a prune that deletes its group, and creates it again", async () => {
   const pool = await place();
   const settle = await freeGroup(pool);
   const pruning = stopping(pool, "DELETE FROM batchwise_lane");

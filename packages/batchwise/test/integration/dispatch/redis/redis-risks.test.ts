@@ -115,7 +115,7 @@ test("without risks reports nothing", async () => {
   expect(told).toEqual([]);
 });
 
-test("that was started anew with other settings is looked at again, also where no call met it", async () => {
+test("that restarted with other settings is checked again, even if no call failed meanwhile", async () => {
   const store = await freshStore();
   await store.enqueue(requests(1, "before"), NOW);
   await store.probe(1, NOW);

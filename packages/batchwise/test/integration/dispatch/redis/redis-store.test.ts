@@ -85,7 +85,7 @@ describe("a client that is none", () => {
   });
 });
 
-describe("a server that starts anew and knows no script any more", () => {
+describe("a server that restarted without its scripts", () => {
   test("gets them again, also by node-redis, and a cut call is repeated by its caller", async () => {
     const server = await startOwnRedis();
     const client = await nodeRedisAt(server.port);
