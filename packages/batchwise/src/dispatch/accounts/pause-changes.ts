@@ -1,10 +1,10 @@
 // The pauses that a ledger's row keeps, as changes for `transition`. Several processes pause an
 // account at once, for different reasons, and the row has one end and one reason. So an answer
 // that refuses the account itself replaces the reason of any other pause, and an outage, and ends
-// no pause earlier; every other pause is written only where nothing has paused the account since
+// no pause earlier; every other change is written only where nothing has paused the account since
 // its row was read. Pure.
 
-import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
+import type { LedgerChanges, LedgerRow } from "../contract/store/ledger-rows.ts";
 import { type Outage, outageText } from "./outage.ts";
 
 /** The provider refuses the account: its key, its money, a permission, its address. */
@@ -14,13 +14,20 @@ export function closedByAnswer(name: string, until: number, code: string | null)
   return { name, blockedAtLeast: until, strikes: 0, note: code, outage: null };
 }
 
-// `ifBlockedUntil` below: of the row as it was read.
+/** The ledgers by name, as they were read for a decision. */
+export type Ledgers = ReadonlyMap<string, LedgerRow>;
 
-/** Any other pause of an account. Empty if a present pause ends later. */
-export function pausedFor(name: string, ifBlockedUntil: number, until: number, note: string | null): LedgerChanges[] {
-  return ifBlockedUntil >= until ? [] : [{ name, ifBlockedUntil, blockedUntil: until, note }];
+/** The ledger, where it still has the pause that it had in `ledgers`. */
+export function asIn(ledgers: Ledgers, name: string): Required<Pick<LedgerChanges, "name" | "ifBlockedUntil">> {
+  return { name, ifBlockedUntil: ledgers.get(name)?.blockedUntil ?? 0 };
 }
 
-export function outageChange(name: string, ifBlockedUntil: number, outage: Outage): LedgerChanges {
-  return { name, ifBlockedUntil, outage: outageText(outage) };
+/** Any other pause of an account. Empty if a present pause ends later. */
+export function pausedFor(ledgers: Ledgers, name: string, until: number, note: string | null): LedgerChanges[] {
+  const ledger = asIn(ledgers, name);
+  return ledger.ifBlockedUntil >= until ? [] : [{ ...ledger, blockedUntil: until, note }];
+}
+
+export function outageChange(ledgers: Ledgers, name: string, outage: Outage): LedgerChanges {
+  return { ...asIn(ledgers, name), outage: outageText(outage) };
 }

@@ -1,27 +1,39 @@
 // Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan
 // gives it back until `nextAt`.
 
-import { closedByAnswer, outageChange, pausedFor } from "../accounts/pause-changes.ts";
+import { asIn, closedByAnswer, type Ledgers, outageChange, pausedFor } from "../accounts/pause-changes.ts";
 import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
-import type { BatchChanges } from "../contract/store/rows.ts";
+import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Plan } from "./plan.ts";
 
 /**
- * Writes the plan. False if another process has paused the account meanwhile: then the plan's pause
- * is not written.
+ * Writes the plan, which was decided on these ledgers. False if another process has paused the
+ * account since: then the plan's pause is not written.
  */
-export async function applyPlan(runtime: Runtime, lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<boolean> {
+export async function applyPlan(
+  runtime: Runtime,
+  lease: Lease,
+  plan: Plan,
+  ledgers: Ledgers,
+  more: BatchChanges = {},
+): Promise<boolean> {
   if (plan.avoidAccountMs !== null) runtime.troubles.avoid(lease.account.name, plan.avoidAccountMs);
-  const write = (now: number): BatchChanges => ({ ...changesOf(runtime, lease, plan, now), ...more });
+  const write = (now: number): BatchChanges => ({ ...changesOf(runtime, lease, plan, ledgers, now), ...more });
   const result = plan.state === "collecting" ? await lease.write(write) : await lease.end(write);
   // A pause is the last of the changes.
   return result.ok && result.written.at(-1) !== false;
 }
 
-function changesOf({ troubles }: Runtime, { batch, account }: Lease, plan: Plan, now: number): BatchChanges {
+function changesOf(
+  { troubles }: Runtime,
+  { batch, account }: Lease,
+  plan: Plan,
+  ledgers: Ledgers,
+  now: number,
+): BatchChanges {
   const { state, nextAt, figures, disposal, lastError } = plan;
   return {
     ...figures,
@@ -34,7 +46,7 @@ function changesOf({ troubles }: Runtime, { batch, account }: Lease, plan: Plan,
     ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
     ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
-    ledgers: troubles.afterPauseEnd(account.name, ledgerChanges(plan, batch.ledger, account.name, now)),
+    ledgers: troubles.afterPauseEnd(account.name, ledgerChanges(plan, batch, ledgers, now)),
   };
 }
 
@@ -51,21 +63,21 @@ function forget(providerBatchId: string | null, seenAt: number): BatchChanges {
   return { ...cleared, orphans: [{ providerBatchId, seenAt, action: "ended" }] };
 }
 
-function ledgerChanges(plan: Plan, ledger: string, account: string, now: number): LedgerChanges[] {
+function ledgerChanges(plan: Plan, { ledger, account }: BatchRow, ledgers: Ledgers, now: number): LedgerChanges[] {
   const note = plan.lastError?.code ?? null;
   const changes: LedgerChanges[] = [];
   if (plan.ledger !== null) {
     const { learnedTokens, pause } = plan.ledger;
     if (learnedTokens !== null) changes.push({ name: ledger, learnedTokens, learnedAt: now });
-    if (pause !== null) changes.push({ name: ledger, ...pause, note });
+    if (pause !== null) changes.push({ ...asIn(ledgers, ledger), ...pause, note });
   }
-  const { pauseAccountUntil, seenBlockedUntil, outage } = plan;
+  const { pauseAccountUntil, outage } = plan;
   if (outage !== null) {
     const paused = pauseAccountUntil === null ? {} : { blockedUntil: pauseAccountUntil, strikes: 0 };
-    changes.push({ ...outageChange(account, seenBlockedUntil, outage), ...paused, note });
+    changes.push({ ...outageChange(ledgers, account, outage), ...paused, note });
   } else if (pauseAccountUntil !== null) {
     if (plan.isKeyRefused) changes.push(closedByAnswer(account, pauseAccountUntil, note));
-    else changes.push(...pausedFor(account, seenBlockedUntil, pauseAccountUntil, note));
+    else changes.push(...pausedFor(ledgers, account, pauseAccountUntil, note));
   }
   return changes;
 }

@@ -32,7 +32,7 @@ export interface Plan {
   /** Write on the batch's ledger. `learnedTokens`: null where nothing has been learned. */
   readonly ledger: {
     readonly learnedTokens: number | null;
-    readonly pause: Required<Pick<LedgerChanges, "ifBlockedUntil" | "strikes" | "blockedUntil">> | null;
+    readonly pause: Required<Pick<LedgerChanges, "strikes" | "blockedUntil">> | null;
   } | null;
   /** Write on the account's own ledger: nothing is sealed or submitted there before. */
   readonly pauseAccountUntil: number | null;
@@ -40,11 +40,6 @@ export interface Plan {
   readonly isKeyRefused: boolean;
   /** Write on the account's own ledger: every batch is refused there. */
   readonly outage: Outage | null;
-  /**
-   * `blockedUntil` of the account's ledger when this was decided: an outage, and a pause for
-   * anything but a refused key, never replaces a later pause.
-   */
-  readonly seenBlockedUntil: number;
   /** How long this process prefers other accounts, in ms. Other processes may reach this one. */
   readonly avoidAccountMs: number | null;
 }
@@ -64,7 +59,6 @@ export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>):
     pauseAccountUntil: null,
     isKeyRefused: false,
     outage: null,
-    seenBlockedUntil: 0,
     avoidAccountMs: null,
     ...changes,
   };

@@ -101,10 +101,9 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   // One end for each time that the write is tried: a repeated one finds its own pause.
   const now = runtime.clock.now();
   const until = now + waitMs;
-  const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
   const paused = (): LedgerChanges[] => {
     if (isClosed) return [closedByAnswer(account.name, until, code)];
-    return pausesAccount || isLeft ? pausedFor(account.name, seen, until, code) : [];
+    return pausesAccount || isLeft ? pausedFor(ledgers, account.name, until, code) : [];
   };
   const changes = runtime.troubles.afterPauseEnd(account.name, paused());
   await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: changes });

@@ -55,7 +55,8 @@ async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   const unread = { ledger: null, evidence: NO_EVIDENCE };
   const plan = afterAbsence({ batch, account, ...unread, othersAccepted: passed, now: runtime.clock.now() });
   if (plan === null) await submit(runtime, lease, batch.submitAttempt + 1);
-  else await applyPlan(runtime, lease, plan);
+  // The plan writes to no ledger.
+  else await applyPlan(runtime, lease, plan, new Map());
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import { isRefuted, learnable } from "../../accounts/learned-limit.ts";
 import { isClosedByAnswer, outageOn } from "../../accounts/outage.ts";
+import { asIn, type Ledgers } from "../../accounts/pause-changes.ts";
 import { noteAcceptance, noteFaults } from "../../accounts/record-lane-health.ts";
 import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
@@ -79,7 +80,8 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await noteLane(runtime, batch, plan, failure);
-  const isWritten = await applyPlan(runtime, lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
+  const more = seenChanges(batch, seen, plan, ledgers, now);
+  const isWritten = await applyPlan(runtime, lease, { ...plan, nextAt }, ledgers, more);
   tellOfRefusal(runtime, batch, decided, isWritten, "retrieve");
 }
 
@@ -138,15 +140,14 @@ function seenChanges(
   batch: BatchRow,
   seen: ProviderBatch | null,
   plan: Plan,
-  ledgers: ReadonlyMap<string, LedgerRow>,
+  ledgers: Ledgers,
   now: number,
 ): BatchChanges {
   const told =
     seen === null || plan.forget ? {} : { providerState: seen.rawState, expiresAt: seen.expiresAt ?? batch.expiresAt };
   const hasEnded = plan.state === "collecting" && !plan.forget;
-  const ledger = ledgers.get(batch.ledger) ?? null;
-  const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, batch, now) : null;
-  const over = isTaken(batch, plan) ? outageOver(batch, ledgers.get(batch.account), now) : null;
+  const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledgers, batch, now) : null;
+  const over = isTaken(batch, plan) ? outageOver(ledgers, batch, now) : null;
   // A batch that pauses its account proves nothing about the account's room.
   const isPaused = plan.pauseAccountUntil !== null;
   const [proof, other] = isPaused ? [] : [accepted, over].filter((change) => change !== null);
@@ -168,24 +169,25 @@ function isTaken({ state }: BatchRow, plan: Plan): boolean {
 // A proof changes nothing of a ledger on which another pause has been written since it was read.
 
 /** A running batch proves that the limit has room again, and that it is no lower. */
-function acceptedOn(ledger: LedgerRow | null, { tokens }: BatchRow, now: number): LedgerChanges | null {
-  if (ledger === null) return null;
-  const isOld = isRefuted(ledger, tokens, now);
+function acceptedOn(ledgers: Ledgers, batch: BatchRow, now: number): LedgerChanges | null {
+  const ledger = ledgers.get(batch.ledger);
+  if (ledger === undefined) return null;
+  const isOld = isRefuted(ledger, batch.tokens, now);
   if (ledger.strikes === 0 && !isOld) return null;
   const unblocked = ledger.strikes === 0 ? {} : { strikes: 0, blockedUntil: 0 };
-  const { name, blockedUntil: ifBlockedUntil } = ledger;
-  return { name, ifBlockedUntil, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
+  return { ...asIn(ledgers, batch.ledger), ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
 }
 
 /**
  * A batch that was sent during an outage and accepted proves that the outage has ended. It proves
  * nothing about a key that was refused later.
  */
-function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number): LedgerChanges | null {
+function outageOver(ledgers: Ledgers, batch: BatchRow, now: number): LedgerChanges | null {
+  const ledger = ledgers.get(batch.account);
   const outage = outageOn(ledger, now);
   if (ledger === undefined || outage === null || (batch.submitStartedAt ?? 0) < outage.since) return null;
   const unblocked = isClosedByAnswer(ledger, now) ? {} : { blockedUntil: 0, note: null };
-  return { name: batch.account, ifBlockedUntil: ledger.blockedUntil, ...unblocked, outage: null };
+  return { ...asIn(ledgers, batch.account), ...unblocked, outage: null };
 }
 
 async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {

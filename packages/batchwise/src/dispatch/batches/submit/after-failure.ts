@@ -195,9 +195,7 @@ function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "token
   const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
   const { limitTokens: learnedTokens } = failure;
   // The pause of a refused key stays.
-  const pause = isClosedByAnswer(ledger, now)
-    ? null
-    : { ifBlockedUntil: ledger?.blockedUntil ?? 0, strikes, blockedUntil };
+  const pause = isClosedByAnswer(ledger, now) ? null : { strikes, blockedUntil };
   const common = { lastError: wordsOf(failure), forget, ledger: { learnedTokens, pause } };
   const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
   if (isTooLarge && batch.requests === 1) {

@@ -32,7 +32,6 @@ export function afterFailedRepeat(at: BatchCase, failure: Failure, operation: "u
   if (operation === "create" && isJudged) return plan;
   const { code, message } = failure;
   const lost = afterSubmitFailure(at, { kind: "unknown", code, message }, "create");
-  const { dropFile, pauseAccountUntil, isKeyRefused, seenBlockedUntil } = plan;
-  const paused = { pauseAccountUntil, isKeyRefused, seenBlockedUntil };
-  return { ...lost, ...paused, nextAt: Math.max(lost.nextAt, plan.nextAt), dropFile };
+  const { dropFile, pauseAccountUntil, isKeyRefused } = plan;
+  return { ...lost, nextAt: Math.max(lost.nextAt, plan.nextAt), dropFile, pauseAccountUntil, isKeyRefused };
 }

@@ -166,9 +166,7 @@ export function preferFreeAccount(
   const avoidAccountMs = isGone ? REFUSED_MS : null;
   const aloneUntil = plan.disposal === null ? plan.nextAt : now + REFUSED_MS;
   const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused ? aloneUntil : null);
-  const seenBlockedUntil = ledgers.get(batch.account)?.blockedUntil ?? 0;
-  const moved = { pauseAccountUntil, seenBlockedUntil, avoidAccountMs };
-  return { ...plan, ...moved, state: "collecting", nextAt: now, disposal };
+  return { ...plan, state: "collecting", nextAt: now, disposal, pauseAccountUntil, avoidAccountMs };
 }
 
 /**

@@ -32,11 +32,10 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
     now: runtime.clock.now(),
   });
   const ended = runtime.troubles.pauseEnd(account.name);
-  const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
   switch (gate.kind) {
     case "open":
     case "canary": {
-      const held = gate.outage === null ? [] : [outageChange(account.name, seen, gate.outage)];
+      const held = gate.outage === null ? [] : [outageChange(ledgers, account.name, gate.outage)];
       const changes = [...ended, ...held];
       const result = changes.length === 0 ? null : await lease.write({ ledgers: changes });
       // Another process has paused the account since.

@@ -255,7 +255,7 @@ async function failed(
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);
   const isUnreached = known.kind === "definitelyNotCreated" && isConnectionError(error);
   const applied = isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached });
-  const isWritten = await applyPlan(runtime, lease, applied);
+  const isWritten = await applyPlan(runtime, lease, applied, ledgers);
   tellOfRefusal(runtime, batch, plan, isWritten, operation);
 }
 

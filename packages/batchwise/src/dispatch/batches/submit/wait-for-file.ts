@@ -26,6 +26,8 @@ export async function waitsForFile(runtime: Runtime, lease: Lease, fileId: strin
     if (!runtime.isStopping) runtime.report(error, lease.context("files"));
     return false;
   }
-  await applyPlan(runtime, lease, afterPendingFile(batch, NOT_READY, runtime.clock.now()), { providerFileId: fileId });
+  // It writes to no ledger.
+  const plan = afterPendingFile(batch, NOT_READY, runtime.clock.now());
+  await applyPlan(runtime, lease, plan, new Map(), { providerFileId: fileId });
   return true;
 }

@@ -63,7 +63,6 @@ interface Next {
   readonly disposal?: "split" | "canary" | "refuse";
   readonly pauseAccountUntil?: number;
   readonly outage?: Outage;
-  readonly seenBlockedUntil?: number;
 }
 
 /** `batch`: with this refusal counted. `since`: time of the first refusal. */
@@ -105,13 +104,12 @@ function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since
   const until = outage === null || isOwn ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
   // The account is paused already, or another batch is its probe.
   if (until > now) return wait(until);
-  const seen = { seenBlockedUntil: pausedUntil };
   if (mayProbe && !isOwn) {
     const probed = withProbe(outage, since, code, partGroup(batch, "canary"), now);
-    return { ...take(now), disposal: "canary", outage: probed, ...seen };
+    return { ...take(now), disposal: "canary", outage: probed };
   }
   const next = withPause(outage, since, code, batch, now);
-  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage, ...seen };
+  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage };
 }
 
 function wait(until: number): Next {

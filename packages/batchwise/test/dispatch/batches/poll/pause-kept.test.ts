@@ -60,6 +60,7 @@ test.each([
     runtime,
     other,
     plan("sealed", pausedUntil, { lastError: REFUSED, pauseAccountUntil: pausedUntil, isKeyRefused: true }),
+    await runtime.ledgers(),
   );
   await poll(runtime, lease);
   expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: REFUSED.code });
@@ -70,7 +71,7 @@ test("the pause of a key that is refused in an outage ends once the account work
   const { runtime, account, other } = await submitted({ outage: outageText(long), blockedUntil: START + 60 * MINUTE });
   const pausedUntil = START + PAUSE_MS;
   const refused = { lastError: REFUSED, pauseAccountUntil: pausedUntil, isKeyRefused: true };
-  await applyPlan(runtime, other, plan("sealed", pausedUntil, refused));
+  await applyPlan(runtime, other, plan("sealed", pausedUntil, refused), await runtime.ledgers());
   expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: START + 60 * MINUTE, note: REFUSED.code });
   await endPause(runtime, account);
   expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: 0, outage: null });
@@ -85,10 +86,11 @@ test.each([
     note: REFUSED.code,
   });
   runtime.troubles.disprove(account.name, START + PAUSE_MS);
-  const ledger = await runtime.ledger(account.name);
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(account.name) ?? null;
   const met =
     kind === "limit" ? afterBatchFailure(batchCase(lease.batch, START, { ledger }), FULL) : outagePlan(lease.batch);
-  expect(await applyPlan(runtime, lease, met)).toBe(true);
+  expect(await applyPlan(runtime, lease, met, ledgers)).toBe(true);
   const [row] = (await store.probe(1, START)).ledgers;
   expect(row).toMatchObject({ blockedUntil: pauses[0]?.until, note: code });
   expect(pauses).toMatchObject([{ code }]);
@@ -97,8 +99,9 @@ test.each([
 test("nor does a limit that an earlier batch meets end the pause of a refused key", async () => {
   const paused = { blockedUntil: START + PAUSE_MS, note: REFUSED.code };
   const { runtime, account, lease, other } = await submitted(paused);
-  const ledger = await runtime.ledger(account.name);
-  await applyPlan(runtime, other, afterBatchFailure(batchCase(other.batch, START, { ledger }), FULL));
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(account.name) ?? null;
+  await applyPlan(runtime, other, afterBatchFailure(batchCase(other.batch, START, { ledger }), FULL), ledgers);
   await poll(runtime, lease);
   expect(await runtime.ledger(account.name)).toMatchObject(paused);
 });
@@ -114,7 +117,7 @@ test.each([
     pauseAccountUntil: START + PAUSE_MS,
     isKeyRefused: true,
   });
-  await applyPlan(runtime, lease, refused);
+  await applyPlan(runtime, lease, refused, await runtime.ledgers());
   const row = { blockedUntil: until, strikes: 0, note: REFUSED.code };
   expect(await runtime.ledger(account.name)).toMatchObject(row);
   expect(pauses).toMatchObject([{ code: REFUSED.code, until: START + PAUSE_MS }]);
@@ -123,9 +126,11 @@ test.each([
 test("a limit that is met while a key is refused changes nothing and emits no event", async () => {
   const { store, runtime, account, lease, pauses } = await submitted({});
   const key = { name: account.name, blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code };
-  const full = afterBatchFailure(batchCase(lease.batch, START, { ledger: await runtime.ledger(account.name) }), FULL);
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(account.name) ?? null;
+  const full = afterBatchFailure(batchCase(lease.batch, START, { ledger }), FULL);
   meanwhile(store, key);
-  await applyPlan(runtime, lease, full);
+  await applyPlan(runtime, lease, full, ledgers);
   expect(await runtime.ledger(account.name)).toMatchObject(key);
   expect(pauses).toEqual([]);
 });
@@ -146,7 +151,7 @@ test("an outage is not written over a key that another process has just seen ref
   const key = { name: account.name, blockedUntil: START + PAUSE_MS, note: REFUSED.code };
   const refused = outagePlan(lease.batch);
   meanwhile(store, key);
-  const isWritten = await applyPlan(runtime, lease, refused);
+  const isWritten = await applyPlan(runtime, lease, refused, await runtime.ledgers());
   tellOfRefusal(runtime, lease.batch, refused, isWritten, "create");
   expect(await runtime.ledger(account.name)).toMatchObject({ ...key, outage: null });
   expect([pauses, told]).toEqual([[], []]);
@@ -194,9 +199,11 @@ test.each([
 
 test("a pause whose answer the store loses is written once, and its event comes", async () => {
   const { clock, store, runtime, account, lease, pauses } = await submitted({});
-  const full = afterBatchFailure(batchCase(lease.batch, START, { ledger: await runtime.ledger(account.name) }), FULL);
+  const ledgers = await runtime.ledgers();
+  const ledger = ledgers.get(account.name) ?? null;
+  const full = afterBatchFailure(batchCase(lease.batch, START, { ledger }), FULL);
   losesAnswer(store);
-  const isWritten = applyPlan(runtime, lease, full);
+  const isWritten = applyPlan(runtime, lease, full, ledgers);
   await clock.advance(MINUTE / 12);
   expect(await isWritten).toBe(true);
   expect(pauses).toMatchObject([{ code: FULL.code, until: START + 5 * MINUTE }]);
@@ -206,7 +213,7 @@ test("an outage whose answer the store loses is reported", async () => {
   const { clock, store, runtime, lease, told } = await submitted({});
   const refused = outagePlan(lease.batch);
   losesAnswer(store);
-  const isWritten = applyPlan(runtime, lease, refused);
+  const isWritten = applyPlan(runtime, lease, refused, await runtime.ledgers());
   await clock.advance(MINUTE / 12);
   tellOfRefusal(runtime, lease.batch, refused, await isWritten, "create");
   expect(told.map(String)).toEqual([expect.stringMatching("lost answer"), expect.stringMatching(/It is paused until/)]);

@@ -38,7 +38,7 @@ test.each([
   const { runtime, account, lease, pauses } = await submitted(row);
   const plan = await urgentPlan(runtime, lease, RATE);
   expect(plan).toMatchObject({ state: "collecting", disposal: { kind: "requeue" } });
-  await applyPlan(runtime, lease, plan);
+  await applyPlan(runtime, lease, plan, await runtime.ledgers());
   expect(await runtime.ledger(account.name)).toMatchObject(row);
   expect(pauses).toEqual([]);
 });
@@ -50,14 +50,14 @@ test.each([
   const { store, runtime, account, lease, pauses } = await submitted({});
   const plan = await urgentPlan(runtime, lease, RATE);
   meanwhile(store, { name: account.name, ...row });
-  await applyPlan(runtime, lease, plan);
+  await applyPlan(runtime, lease, plan, await runtime.ledgers());
   expect(await runtime.ledger(account.name)).toMatchObject(row);
   expect(pauses).toEqual([]);
 });
 
 test("a rate limit of an urgent batch pauses a free account for as long as it says", async () => {
   const { runtime, account, lease, pauses } = await submitted({});
-  await applyPlan(runtime, lease, await urgentPlan(runtime, lease, RATE));
+  await applyPlan(runtime, lease, await urgentPlan(runtime, lease, RATE), await runtime.ledgers());
   const pausedUntil = START + 5_000;
   expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: RATE.code });
   expect(pauses).toMatchObject([{ until: pausedUntil, code: RATE.code }]);
@@ -72,7 +72,8 @@ test("an outage that a repeated create meets leaves a key that is refused meanwh
   const plan = afterFailedRepeat(at, refused, "create");
   expect(plan).toMatchObject({ outage: null, pauseAccountUntil: START + 10 * MINUTE });
   meanwhile(store, { name: account.name, ...KEY });
-  tellOfRefusal(runtime, batch, plan, await applyPlan(runtime, lease, plan), "create");
+  const isWritten = await applyPlan(runtime, lease, plan, await runtime.ledgers());
+  tellOfRefusal(runtime, batch, plan, isWritten, "create");
   expect(await runtime.ledger(account.name)).toMatchObject(KEY);
   expect([pauses, told]).toEqual([[], []]);
 });
