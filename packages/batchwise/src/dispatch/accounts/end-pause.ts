@@ -1,8 +1,9 @@
 // Ends the pause of an account whose key was refused, once the account is known to work again:
 // after a person has mended the key and called again, nothing has to wait for the rest of the
-// quarter of an hour. One batch carries the end to the store, now or, if all are leased, when one
-// passes the gate; until then only this process looks past the pause. Then the batches that wait
-// for it are made due. A key that is refused again costs one call and pauses the account again.
+// quarter of an hour. A write under any lease carries the end to the store, now or, if all batches
+// are leased by others, with the next one here; until then only this process looks past the pause.
+// Then the batches that wait for it are made due. A key that is refused again costs one call and
+// pauses the account again.
 
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
@@ -38,8 +39,8 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
 }
 
 /**
- * Ledgers can only be written with a batch's row. Tries the newest batches of the account (one of
- * them wrote the pause), then the held ones.
+ * Ledgers can only be written with a batch's row, which stays as it is. Tries the newest batches of
+ * the account (one of them wrote the pause), then the held ones.
  */
 async function writeEnd(runtime: Runtime, { name }: Account, held: readonly string[]): Promise<void> {
   const newest = await runtime.store.batches({ account: name, limit: MOST_CARRIERS });
@@ -47,7 +48,7 @@ async function writeEnd(runtime: Runtime, { name }: Account, held: readonly stri
   for (const key of [...keys].slice(0, MOST_CARRIERS)) {
     const written = await underLeases(runtime, [key], async (lease) => {
       const { failedSteps, lastError } = lease.batch;
-      await lease.end({ failedSteps, lastError, ledgers: runtime.troubles.pauseEnd(name) });
+      await lease.end({ failedSteps, lastError });
     });
     if (written.length > 0) return;
   }

@@ -21,19 +21,13 @@ export async function applyPlan(
   more: BatchChanges = {},
 ): Promise<boolean> {
   if (plan.avoidAccountMs !== null) runtime.troubles.avoid(lease.account.name, plan.avoidAccountMs);
-  const write = (now: number): BatchChanges => ({ ...changesOf(runtime, lease, plan, ledgers, now), ...more });
+  const write = (now: number): BatchChanges => ({ ...changesOf(lease.batch, plan, ledgers, now), ...more });
   const result = plan.state === "collecting" ? await lease.write(write) : await lease.end(write);
   // A pause is the last of the changes.
   return result.ok && result.written.at(-1) !== false;
 }
 
-function changesOf(
-  { troubles }: Runtime,
-  { batch, account }: Lease,
-  plan: Plan,
-  ledgers: Ledgers,
-  now: number,
-): BatchChanges {
+function changesOf(batch: BatchRow, plan: Plan, ledgers: Ledgers, now: number): BatchChanges {
   const { state, nextAt, figures, disposal, lastError } = plan;
   return {
     ...figures,
@@ -46,7 +40,7 @@ function changesOf(
     ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
     ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
-    ledgers: troubles.afterPauseEnd(account.name, ledgerChanges(plan, batch, ledgers, now)),
+    ledgers: ledgerChanges(plan, batch, ledgers, now),
   };
 }
 

@@ -44,6 +44,8 @@ export interface FailedCall {
   readonly context: ErrorContext & { readonly account: string; readonly operation: Operation };
 }
 
+type PauseEnd = LedgerChanges & { readonly ifBlockedUntil: number };
+
 export class AccountTroubles {
   readonly #report: Report;
   readonly #now: () => number;
@@ -56,7 +58,10 @@ export class AccountTroubles {
   readonly #refusals: Map<string, KeyRefusal> = new Map();
   /** Until when, monotonic, other accounts are preferred to each of these. */
   readonly #avoided: Map<string, number> = new Map();
-  /** By account, the end of a pause that a check here has disproved. */
+  /**
+   * By account, the end of a pause that a check here has disproved. Until a lease's next write
+   * carries that to the store, this process looks past the pause.
+   */
   readonly #disproved: Map<string, number> = new Map();
   readonly #words: Set<string> = new Set();
   /** Called when a key is refused, or the requests of a lane, by this process or another. */
@@ -125,32 +130,27 @@ export class AccountTroubles {
     this.#disproved.set(account, pausedUntil);
   }
 
-  /**
-   * Ends the account's disproved pause for all processes, unless a later one has been written; none
-   * if no pause is disproved.
-   */
-  pauseEnd(account: string): LedgerChanges[] {
-    const ifBlockedUntil = this.#disproved.get(account);
-    return ifBlockedUntil === undefined ? [] : [{ name: account, ifBlockedUntil, blockedUntil: 0, note: null }];
+  /** Ends the disproved pauses for all processes, each unless another one has been written. */
+  get pauseEnds(): readonly PauseEnd[] {
+    return [...this.#disproved].map(([name, ifBlockedUntil]) => ({
+      name,
+      ifBlockedUntil,
+      blockedUntil: 0,
+      note: null,
+    }));
   }
 
-  /** Changes that were decided without the account's disproved pause: its end comes first. */
-  afterPauseEnd(account: string, changes: readonly LedgerChanges[]): LedgerChanges[] {
-    return changes.length === 0 ? [] : [...this.pauseEnd(account), ...changes];
+  /** Call after a write of these ends: each pause has ended, or the store had another one. */
+  endsWritten(ends: readonly PauseEnd[]): void {
+    for (const { name, ifBlockedUntil } of ends) {
+      if (this.#disproved.get(name) === ifBlockedUntil) this.#disproved.delete(name);
+    }
   }
 
-  /**
-   * The ledgers by name, without disproved pauses. Forgets disproved pauses that the store has
-   * replaced.
-   */
+  /** The ledgers by name, without disproved pauses. */
   lookPast(ledgers: readonly LedgerRow[]): Map<string, LedgerRow> {
-    return new Map(ledgers.map((row) => [row.name, this.#isPast(row) ? { ...row, blockedUntil: 0 } : row]));
-  }
-
-  #isPast({ name, blockedUntil }: LedgerRow): boolean {
-    const disproved = this.#disproved.get(name);
-    if (disproved !== blockedUntil) this.#disproved.delete(name);
-    return disproved === blockedUntil;
+    const isPast = ({ name, blockedUntil }: LedgerRow): boolean => this.#disproved.get(name) === blockedUntil;
+    return new Map(ledgers.map((row) => [row.name, isPast(row) ? { ...row, blockedUntil: 0 } : row]));
   }
 
   /** True once for each sentence. */

@@ -105,7 +105,6 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
     if (isClosed) return [closedByAnswer(account.name, until, code)];
     return pausesAccount || isLeft ? pausedFor(ledgers, account.name, until, code) : [];
   };
-  const changes = runtime.troubles.afterPauseEnd(account.name, paused());
-  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: changes });
+  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused() });
   if (isClosed) tellOfPause(runtime, failure, until, "execute", lease.context("execute"));
 }

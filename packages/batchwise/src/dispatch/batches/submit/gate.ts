@@ -21,6 +21,8 @@ export async function isPaused(runtime: Runtime, { batch }: Lease): Promise<bool
  */
 export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
+  // A pause that is disproved here ends in the store first: another process may have replaced it.
+  if (runtime.troubles.pauseEnds.length > 0) await lease.write({});
   const pauses = await runtime.readPauses();
   const ledgers = await runtime.ledgers();
   const gate = beforeSubmit({
@@ -31,15 +33,14 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
     mayMove: () => mayChangeAccount(runtime, batch, ledgers),
     now: runtime.clock.now(),
   });
-  const ended = runtime.troubles.pauseEnd(account.name);
   switch (gate.kind) {
     case "open":
     case "canary": {
-      const held = gate.outage === null ? [] : [outageChange(ledgers, account.name, gate.outage)];
-      const changes = [...ended, ...held];
-      const result = changes.length === 0 ? null : await lease.write({ ledgers: changes });
-      // Another process has paused the account since.
-      if (result?.ok && result.written.includes(false)) return passesGate(runtime, lease);
+      if (gate.outage !== null) {
+        const result = await lease.write({ ledgers: [outageChange(ledgers, account.name, gate.outage)] });
+        // Another process has paused the account since.
+        if (result.ok && result.written.includes(false)) return passesGate(runtime, lease);
+      }
       if (gate.kind === "open") return true;
       // If this process ends here, the batch waits for the end of the outage's hold.
       await leave(lease, { kind: "canary", error: gate.error });

@@ -93,8 +93,8 @@ export class Lease {
   }
 
   /**
-   * Writes changes and renews the lease. Returns refusals, except for the fence, which throws
-   * LeaseLost.
+   * Writes changes, with the ends of pauses that are disproved here, and renews the lease. Returns
+   * refusals, except for the fence, which throws LeaseLost.
    */
   write(changes: Changes): Promise<TransitionResult> {
     return this.#inTurn(() => this.#transition(changes, (now) => this.#untilFrom(now)));
@@ -181,10 +181,11 @@ export class Lease {
   }
 
   async #transition(changes: Changes, leaseUntil: (now: number) => number): Promise<TransitionResult> {
-    const { store, clock } = this.#runtime;
+    const { store, clock, troubles } = this.#runtime;
     const { key, fence, state } = this.#batch;
     let begunAt = 0;
     let given: BatchChanges = {};
+    const ends = troubles.pauseEnds;
     const result = await this.#insist((now) => {
       const wanted = typeof changes === "function" ? changes(now) : changes;
       given = wanted;
@@ -192,16 +193,20 @@ export class Lease {
         throw new Error(`A batch may not go from ${state} to ${wanted.state}.`);
       }
       begunAt = clock.monotonic();
-      return store.transition(key, fence, { ...wanted, leaseUntil: leaseUntil(now) }, now);
+      // The changes were decided without the disproved pauses, which the store still has.
+      const ledgers = ends.length === 0 ? {} : { ledgers: [...ends, ...(wanted.ledgers ?? [])] };
+      return store.transition(key, fence, { ...wanted, ...ledgers, leaseUntil: leaseUntil(now) }, now);
     });
-    if (result.ok) {
-      this.#renewedAt = begunAt;
-      this.#batch = result.batch;
-      tellWritten(this.#runtime, state, result, given);
-    } else if (result.reason === "fence") {
-      throw this.#lose("taken");
+    if (!result.ok) {
+      if (result.reason === "fence") throw this.#lose("taken");
+      return result;
     }
-    return result;
+    this.#renewedAt = begunAt;
+    this.#batch = result.batch;
+    troubles.endsWritten(ends);
+    const ofGiven = ends.length === 0 ? result : { ...result, written: result.written.slice(ends.length) };
+    tellWritten(this.#runtime, state, ofGiven, given);
+    return ofGiven;
   }
 
   /** The end of a lease that begins now, by the store's clock. */

@@ -5,6 +5,7 @@
 import { expect, test } from "vitest";
 import { endPause } from "../../../../src/dispatch/accounts/end-pause.ts";
 import { outageText } from "../../../../src/dispatch/accounts/outage.ts";
+import { closedByAnswer } from "../../../../src/dispatch/accounts/pause-changes.ts";
 import { applyPlan } from "../../../../src/dispatch/batches/apply-plan.ts";
 import { NO_EVIDENCE } from "../../../../src/dispatch/batches/batch-case.ts";
 import { execute } from "../../../../src/dispatch/batches/execute/execute.ts";
@@ -96,7 +97,25 @@ test.each([
   expect(pauses).toMatchObject([{ code }]);
 });
 
-test("nor does a limit that an earlier batch meets end the pause of a refused key", async () => {
+test("a learned limit that a batch refutes is forgotten while a pause that is disproved here stands", async () => {
+  const { store, runtime, account, lease } = await submitted({
+    ...{ blockedUntil: START + PAUSE_MS, note: REFUSED.code },
+    ...{ learnedTokens: 1, learnedAt: START },
+  });
+  runtime.troubles.disprove(account.name, START + PAUSE_MS);
+  await poll(runtime, lease);
+  const [row] = (await store.probe(1, START)).ledgers;
+  expect(row).toMatchObject({ blockedUntil: 0, learnedTokens: null });
+});
+
+test("a key that is refused again pauses the account, although its longer pause was disproved here", async () => {
+  const { runtime, account, lease } = await submitted({ blockedUntil: START + 60 * MINUTE, note: REFUSED.code });
+  runtime.troubles.disprove(account.name, START + 60 * MINUTE);
+  await lease.write({ ledgers: [closedByAnswer(account.name, START + PAUSE_MS, REFUSED.code)] });
+  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: START + PAUSE_MS, note: REFUSED.code });
+});
+
+test("a limit that an earlier batch meets does not end the pause of a refused key", async () => {
   const paused = { blockedUntil: START + PAUSE_MS, note: REFUSED.code };
   const { runtime, account, lease, other } = await submitted(paused);
   const ledgers = await runtime.ledgers();
