@@ -47,8 +47,10 @@ async function taken(store: Store, sink: string, now: number): Promise<(readonly
   return deliveries.map(({ outcome, attempt }) => [outcome.cursor, attempt] as const);
 }
 
+/** Spaces and line breaks in the stored texts do not count. */
 function tablesOf(database: DatabaseSync): unknown[] {
-  return database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+  const rows = database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
+  return rows.map(({ name, sql }) => [name, String(sql).replaceAll(/\s+/g, " ").replaceAll(/ ?([(),]) ?/g, "$1")]);
 }
 
 const ways: [string, () => Promise<string>][] = [
