@@ -5,9 +5,8 @@
 
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
-import type { GroupWalk } from "../sql/groups.ts";
+import { forgetTombstones, type GroupWalk } from "../sql/remains.ts";
 import { atMost } from "../sql/statement.ts";
-import { forgetTombstones } from "../sql/tombstones.ts";
 import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
 

@@ -1,7 +1,7 @@
-// The tables that both SQL stores have, by the step that makes or changes them. Each store lists its
-// own steps in its schema.ts, with these among them. A request's state is the table that has it:
-// `ready` while it waits, `member` while a batch has it, `outcome` once it has ended. A released
-// text never changes.
+// The tables that both SQL stores have, by the step that makes or changes them. Each store lists
+// its own steps in its schema.ts, with these among them. A request's state is the table that has
+// it: `ready` while it waits, `member` while a batch has it, `outcome` once it has ended. A
+// released text never changes.
 //
 // Types are written in words that each database replaces: see `Words`.
 

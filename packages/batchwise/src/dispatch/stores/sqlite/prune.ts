@@ -6,9 +6,8 @@
 
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
-import { GroupWalk } from "../sql/groups.ts";
+import { forgetTombstones, GroupWalk } from "../sql/remains.ts";
 import { atMost } from "../sql/statement.ts";
-import { forgetTombstones } from "../sql/tombstones.ts";
 import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 

@@ -1,6 +1,6 @@
-// The steps from each version to the next; migrate.ts takes them. Claims move small rows between the
-// tables of `ready` and `member` and touch neither the request's row nor its texts, so a seal costs
-// the same however many requests have ended.
+// The steps from each version to the next; migrate.ts takes them. Claims move small rows between
+// the tables of `ready` and `member` and touch neither the request's row nor its texts, so a seal
+// costs the same however many requests have ended.
 
 import { tablesIn } from "../sql/tables.ts";
 

@@ -50,7 +50,12 @@ async function taken(store: Store, sink: string, now: number): Promise<(readonly
 /** Spaces and line breaks in the stored texts do not count. */
 function tablesOf(database: DatabaseSync): unknown[] {
   const rows = database.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all();
-  return rows.map(({ name, sql }) => [name, String(sql).replaceAll(/\s+/g, " ").replaceAll(/ ?([(),]) ?/g, "$1")]);
+  return rows.map(({ name, sql }) => [
+    name,
+    String(sql)
+      .replaceAll(/\s+/g, " ")
+      .replaceAll(/ ?([(),]) ?/g, "$1"),
+  ]);
 }
 
 const ways: [string, () => Promise<string>][] = [

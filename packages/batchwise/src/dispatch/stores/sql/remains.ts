@@ -1,7 +1,10 @@
-// Deletes lanes of groups without requests. Guarantees that a group stays that a transaction is
+// Deletes what a prune leaves behind: lanes of groups without requests, and old tombstones, which
+// are rows of requests with only id and digest. Guarantees that a group stays that a transaction is
 // about to use.
 
+import type { PruneInput } from "../../contract/store/pruning.ts";
 import type { Dialect } from "./dialect.ts";
+import { atMost } from "./statement.ts";
 import { all, run, type Steps } from "./steps.ts";
 
 /** Number of groups that one call looks at. */
@@ -52,4 +55,19 @@ function* remove(dialect: Dialect, free: readonly number[]): Steps<void> {
   );
   const ids = locked.map(({ id }) => id);
   yield* run(`DELETE FROM batchwise_lane WHERE ${among} AND ${IS_FREE}`, ids);
+}
+
+/**
+ * Deletes old tombstones, except those whose outcome has yet to be deleted. Returns the number
+ * deleted.
+ */
+export function forgetTombstones({ tombstonesBefore, limit }: PruneInput): Steps<number> {
+  return run(
+    `DELETE FROM batchwise_request WHERE seq IN (
+       SELECT seq FROM batchwise_request WHERE pruned IS NOT NULL AND created_at <= ?
+         AND NOT EXISTS (SELECT 1 FROM batchwise_outcome o WHERE o.seq = batchwise_request.seq)
+       ORDER BY created_at LIMIT ?
+     )`,
+    ...[tombstonesBefore ?? -1, atMost(limit)],
+  );
 }
