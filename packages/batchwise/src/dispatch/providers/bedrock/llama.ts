@@ -6,60 +6,27 @@
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
 import { count } from "../shapes/counts.ts";
-import { partsOf } from "../shapes/openai/chat.ts";
-import { checkChatFields, checkSampling, limitOf } from "../shapes/openai/chat-fields.ts";
+import { type ChatRules, eachMessage, innerOf, partsOf, wordsOf } from "../shapes/openai/chat.ts";
+import { CHAT_FIELDS, checkChatFields, checkSampling, limitOf } from "../shapes/openai/chat-fields.ts";
 import { readDataUrl } from "../shapes/openai/data-url.ts";
-import { checkFields, dropAbsent, refusalsOf } from "../shapes/refusals.ts";
-import { jsonObject, objectOf } from "../shapes/sdk/sdk-error.ts";
+import { dropAbsent, refusalsOf } from "../shapes/refusals.ts";
+import { objectOf } from "../shapes/sdk/sdk-error.ts";
 import type { Family } from "./family.ts";
 
 const refuse = refusalsOf("Llama");
-
-/** Labels and OpenAI's tiers, which have no effect here. */
-const LEFT_OUT = ["user", "safety_identifier", "service_tier"];
-const KNOWN: ReadonlySet<string> = new Set([
-  "model",
-  "messages",
-  "max_tokens",
-  "max_completion_tokens",
-  "temperature",
-  "top_p",
-  "stop",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "response_format",
-  "reasoning_effort",
-  ...LEFT_OUT,
-]);
+const KNOWN: ReadonlySet<string> = new Set([...CHAT_FIELDS, "parallel_tool_calls"]);
 /**
- * Accepted fields of a message. Cache marks are ignored, because there is no cache. So is
- * everything but the text of earlier answers.
+ * Cache marks are ignored, because there is no cache. So is everything but the text of earlier
+ * answers, and an image's `detail`: images are read in one way.
  */
-const OF_MESSAGE: ReadonlySet<string> = new Set([
-  "role",
-  "content",
-  "refusal",
-  "cache_control",
-  "annotations",
-  "reasoning_content",
-]);
-const OF_PART: ReadonlySet<string> = new Set([
-  "type",
-  "text",
-  "refusal",
-  "image_url",
-  "cache_control",
-  "prompt_cache_breakpoint",
-]);
-/** `detail` is ignored: images are read in one way. */
-const OF_IMAGE: ReadonlySet<string> = new Set(["url", "detail"]);
-const ROLES: ReadonlyMap<unknown, string> = new Map([
-  ["system", "system"],
-  ["developer", "system"],
-  ["user", "user"],
-  ["assistant", "assistant"],
-]);
+const OF_MESSAGE = ["refusal", "cache_control", "annotations", "reasoning_content"];
+const rules: ChatRules = {
+  refuse,
+  own: {
+    ...{ system: OF_MESSAGE, user: OF_MESSAGE, assistant: OF_MESSAGE },
+    part: ["cache_control", "prompt_cache_breakpoint"],
+  },
+};
 
 interface Template {
   head(role: string): string;
@@ -121,38 +88,30 @@ function refuseRest(body: JsonObject): void {
 }
 
 function toPrompt(messages: Json | undefined, { head, end }: Template, images: string[]): string {
-  if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
-  const turns = messages.map((message, index) => {
-    const place = `messages[${index}]`;
-    const source = jsonObject(message);
-    if (source === null) throw refuse.invalid(`\`${place}\` must be an object`);
-    const role = ROLES.get(source.role);
-    if (role === undefined) throw refuse.unsupported(`\`${place}.role\` ${JSON.stringify(source.role ?? null)}`);
-    checkFields(source, OF_MESSAGE, place, refuse);
-    return `${head(role)}${wordsOf(source, place, images)}${end}`;
+  const turns: string[] = [];
+  eachMessage(messages, rules, (role, message, place) => {
+    if (role === "tool") throw refuse.unsupported(`\`${place}.role\` "tool"`);
+    const { tool_calls: calls = null } = message;
+    if (calls !== null) throw refuse.unsupported(`\`${place}.tool_calls\``);
+    turns.push(`${head(role)}${saidIn(message, place, images)}${end}`);
   });
   return `${BEGIN}${turns.join("")}${head("assistant")}`;
 }
 
-function wordsOf(message: JsonObject, place: string, images: string[]): string {
-  const said = partsOf(message.content, place, refuse);
-  const parts = [...said, ...partsOf(message.refusal, place, refuse)];
+function saidIn(message: JsonObject, place: string, images: string[]): string {
+  const parts = [...partsOf(message.content, place, refuse), ...partsOf(message.refusal, place, refuse)];
   if (parts.length === 0) throw refuse.invalid(`\`${place}.content\` is empty`);
-  return parts.map((part, index) => wordOf(part, `${place}.content[${index}]`, images)).join("");
+  return parts.map((part, index) => said(part, `${place}.content[${index}]`, images)).join("");
 }
 
-function wordOf(part: JsonObject, place: string, images: string[]): string {
-  checkFields(part, OF_PART, place, refuse);
+function said(part: JsonObject, place: string, images: string[]): string {
   if (part.type === "image_url") {
-    const source = objectOf(part.image_url) as JsonObject;
-    checkFields(source, OF_IMAGE, `${place}.image_url`, refuse);
-    const image = readDataUrl(source.url);
+    const image = readDataUrl(innerOf(part, place, rules).url);
     if (image === null) throw refuse.unsupported(`\`${place}\`: an image other than base64 data`);
     images.push(image.data);
     return IMAGE;
   }
-  const words = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined;
-  if (typeof words !== "string") throw refuse.unsupported(`\`${place}\` of type ${JSON.stringify(part.type ?? null)}`);
+  const words = wordsOf(part, place, rules);
   const [special] = SPECIAL.exec(words) ?? [];
   if (special !== undefined)
     throw refuse.invalid(`\`${place}\` holds ${special}, which is a word of the prompt's template`);

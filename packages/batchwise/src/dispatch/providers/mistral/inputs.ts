@@ -2,19 +2,20 @@
 // and ClassificationRequest of @mistralai/mistralai 2.7.0. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { dropAbsent } from "../shapes/refusals.ts";
+import { checkFields, dropAbsent } from "../shapes/refusals.ts";
 import { objectOf } from "../shapes/sdk/sdk-error.ts";
-import { invalid, refuseFields, unsupported } from "./refusal.ts";
+import { invalid, refuse, unsupported } from "./refusal.ts";
 
-const EMBEDDINGS: readonly string[] = [
+const EMBEDDINGS: ReadonlySet<string> = new Set([
   ...["model", "input", "dimensions", "encoding_format", "user"],
   // Mistral's own.
   ...["output_dimension", "output_dtype", "metadata"],
-];
+]);
+const MODERATIONS: ReadonlySet<string> = new Set(["model", "input", "metadata"]);
 
 /** Converts an embeddings request. Omits `user`, which cannot change a vector. */
 export function toEmbeddingRequest(body: JsonObject): JsonObject {
-  refuseFields("", body, EMBEDDINGS);
+  checkFields(body, EMBEDDINGS, "", refuse);
   return dropAbsent({
     model: body.model,
     input: toTexts(body.input, false),
@@ -26,7 +27,7 @@ export function toEmbeddingRequest(body: JsonObject): JsonObject {
 }
 
 export function toModerationRequest(body: JsonObject): JsonObject {
-  refuseFields("", body, ["model", "input", "metadata"]);
+  checkFields(body, MODERATIONS, "", refuse);
   return dropAbsent({ model: body.model, input: toTexts(body.input, true), metadata: body.metadata ?? undefined });
 }
 

@@ -3,56 +3,48 @@
 // answers. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { type ChatRules, callsOf, eachMessage, innerOf, type Role, strange, wordsOf } from "../shapes/openai/chat.ts";
 import { readDataUrl } from "../shapes/openai/data-url.ts";
 import { dropAbsent } from "../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
-import { invalid, isGiven, refuseFields, unsupported } from "./refusal.ts";
+import { jsonObject, text } from "../shapes/sdk/sdk-error.ts";
+import { invalid, isGiven, refuse } from "./refusal.ts";
 
 /** Cache marks, which do not change the answer. */
 const MARKS: readonly string[] = ["cache_control", "prompt_cache_breakpoint"];
+const RULES: ChatRules = { refuse, own: { assistant: ["prefix", "thinking_blocks"], part: MARKS } };
+/** A file of Mistral's own has its id beside the type. */
+const FILE: ChatRules = { refuse, own: { part: [...MARKS, "file_id"] } };
 /** Chunks of Mistral's own, sent unchanged. */
 const OWN_CHUNKS: readonly Json[] = ["document_url", "reference", "thinking"];
+const PARTS: Readonly<Record<Role, readonly string[]>> = {
+  system: ["text"],
+  user: ["text", "image_url", "input_audio", "file"],
+  assistant: ["text", "refusal"],
+  tool: ["text", "image_url"],
+};
 
 export function toMessages(messages: Json | undefined): JsonObject[] {
-  if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
   const ids = new ToolCallIds();
-  return messages.map((each: Json, index) => {
-    const place = `messages[${index}]`;
-    const message = jsonObject(each);
-    if (message === null) throw invalid(`\`${place}\` must be an object`);
-    return toMessage(message, `${place}.`, ids);
+  const converted: JsonObject[] = [];
+  eachMessage(messages, RULES, (role, message, place) => {
+    if (role === "assistant") converted.push(toAssistant(message, place, ids));
+    else if (role === "tool") converted.push(toToolResult(message, place, ids));
+    else converted.push({ role, content: toContent(message, place, role) });
   });
-}
-
-function toMessage(message: JsonObject, place: string, ids: ToolCallIds): JsonObject {
-  const { role, content } = message;
-  switch (role) {
-    case "system":
-    case "developer":
-      refuseFields(place, message, ["role", "content"]);
-      return { role: "system", content: toContent(content, place, ["text"]) };
-    case "user":
-      refuseFields(place, message, ["role", "content"]);
-      return { role, content: toContent(content, place, ["text", "image_url", "input_audio", "file"]) };
-    case "assistant":
-      return toAssistant(message, place, ids);
-    case "tool":
-      return toToolResult(message, place, ids);
-    default:
-      throw unsupported(`\`${place}role\` ${JSON.stringify(role ?? null)}`);
-  }
+  return converted;
 }
 
 function toAssistant(message: JsonObject, place: string, ids: ToolCallIds): JsonObject {
-  const own = ["prefix", "reasoning_content", "thinking_blocks"];
-  refuseFields(place, message, ["role", "content", "refusal", "tool_calls", "annotations", ...own]);
-  const { content, refusal, tool_calls: calls, prefix } = message;
-  const words = saidBy(isGiven(content) ? toContent(content, place, ["text", "refusal"]) : undefined, refusal);
+  const { content, refusal, prefix } = message;
+  const words = saidBy(isGiven(content) ? toContent(message, place, "assistant") : undefined, refusal);
   const thoughts = toThoughts(message);
+  const calls = callsOf(message, place, RULES).map(({ id, name, arguments: written }) => {
+    return { id: ids.of(id), type: "function", function: { name, arguments: written ?? "{}" } };
+  });
   return dropAbsent({
     role: "assistant",
     content: thoughts.length === 0 ? words : [...thoughts, ...chunksOf(words)],
-    tool_calls: isGiven(calls) ? toToolCalls(calls, place, ids) : undefined,
+    tool_calls: calls.length === 0 ? undefined : calls,
     prefix: prefix ?? undefined,
   });
 }
@@ -75,84 +67,61 @@ function chunksOf(words: Json | undefined): readonly Json[] {
   return words === undefined || words === "" ? [] : [{ type: "text", text: words }];
 }
 
-function toToolCalls(calls: Json, place: string, ids: ToolCallIds): JsonObject[] | undefined {
-  if (!Array.isArray(calls)) throw invalid(`\`${place}tool_calls\` must be an array`);
-  const converted = calls.map((call: Json, index) => {
-    const { id, type = "function", function: called } = objectOf(call);
-    const { name, arguments: written } = objectOf(called) as JsonObject;
-    const at = `${place}tool_calls[${index}]`;
-    if (type !== "function") throw unsupported(`\`${at}\` of type ${JSON.stringify(type)}`);
-    refuseFields(`${at}.`, objectOf(call) as JsonObject, ["id", "type", "function", "index"]);
-    if (text(id) === null || text(name) === null) throw invalid(`\`${at}\` must have an id and a function's name`);
-    return { id: ids.of(id as string), type: "function", function: { name, arguments: written ?? "{}" } };
-  });
-  return converted.length === 0 ? undefined : converted;
-}
-
 function toToolResult(message: JsonObject, place: string, ids: ToolCallIds): JsonObject {
-  refuseFields(place, message, ["role", "content", "tool_call_id", "name"]);
   const id = text(message.tool_call_id);
-  if (id === null) throw invalid(`\`${place}tool_call_id\` is missing`);
-  const content = toContent(message.content, place, ["text", "image_url"]);
+  if (id === null) throw invalid(`\`${place}.tool_call_id\` is missing`);
+  const content = toContent(message, place, "tool");
   return dropAbsent({ role: "tool", tool_call_id: ids.of(id), content, name: message.name ?? undefined });
 }
 
-function toContent(content: Json | undefined, place: string, types: readonly string[]): Json {
+/** Unlike other services, Mistral takes empty texts. */
+function toContent({ content }: JsonObject, place: string, role: Role): Json {
   if (typeof content === "string") return content;
-  if (!Array.isArray(content)) throw invalid(`\`${place}content\` must be a text or an array`);
+  if (!Array.isArray(content)) throw invalid(`\`${place}.content\` must be a text or an array`);
   return content.map((each: Json, index) => {
     const part = jsonObject(each) ?? {};
-    const at = `${place}content[${index}]`;
+    const at = `${place}.content[${index}]`;
     if (isGiven(part.type) && OWN_CHUNKS.includes(part.type)) return part;
-    if (!types.includes(String(part.type))) throw unsupported(`\`${at}\` of type ${JSON.stringify(part.type ?? null)}`);
-    return toChunk(part, `${at}.`);
+    if (!PARTS[role].includes(String(part.type))) throw strange(part, at, refuse);
+    return toChunk(part, at);
   });
 }
 
 function toChunk(part: JsonObject, place: string): JsonObject {
-  const field = String(part.type);
-  // A file of Mistral's own has its id beside the type.
-  refuseFields(place, part, ["type", field, ...MARKS, ...(field === "file" ? ["file_id"] : [])]);
-  switch (field) {
+  switch (part.type) {
     case "image_url":
-      return { type: "image_url", image_url: toImage(part.image_url, place) };
+      return { type: "image_url", image_url: toImage(part, place) };
     case "input_audio":
-      return { type: "input_audio", input_audio: toAudio(part.input_audio, place) };
+      return { type: "input_audio", input_audio: toAudio(part, place) };
     case "file":
       return toDocument(part, place);
-    default: {
-      const words = part[field];
-      if (typeof words !== "string") throw invalid(`\`${place}${field}\` must be a text`);
-      return { type: "text", text: words };
-    }
+    default:
+      return { type: "text", text: wordsOf(part, place, RULES) };
   }
 }
 
 /** Mistral also accepts a bare address instead of the object. */
-function toImage(image: Json | undefined, place: string): Json {
-  if (text(image) !== null) return image as string;
-  const source = jsonObject(image) ?? {};
-  refuseFields(`${place}image_url.`, source, ["url", "detail"]);
-  if (text(source.url) === null) throw invalid(`\`${place}image_url.url\` is missing`);
-  return dropAbsent({ url: source.url, detail: source.detail ?? undefined });
+function toImage(part: JsonObject, place: string): Json {
+  const { url, detail } = innerOf(part, place, RULES);
+  if (text(part.image_url) !== null) return part.image_url as string;
+  if (text(url) === null) throw invalid(`\`${place}.image_url.url\` is missing`);
+  return dropAbsent({ url, detail: detail ?? undefined });
 }
 
 /** Base64 or an address. Mistral detects the format itself. */
-function toAudio(audio: Json | undefined, place: string): string {
-  const data = text(audio) ?? text(objectOf(audio).data);
-  if (data === null) throw invalid(`\`${place}input_audio.data\` is missing`);
-  return data;
+function toAudio(part: JsonObject, place: string): string {
+  const { data } = innerOf(part, place, RULES);
+  const given = text(part.input_audio) ?? text(data);
+  if (given === null) throw invalid(`\`${place}.input_audio.data\` is missing`);
+  return given;
 }
 
 function toDocument(part: JsonObject, place: string): JsonObject {
-  const own = text(part.file_id);
-  if (own !== null) return { type: "file", file_id: own };
-  const file = jsonObject(part.file) ?? {};
-  refuseFields(`${place}file.`, file, ["file_id", "file_data", "filename"]);
-  const id = text(file.file_id);
+  const file = innerOf(part, place, FILE);
+  const id = text(part.file_id) ?? text(file.file_id);
   if (id !== null) return { type: "file", file_id: id };
   const data = text(file.file_data);
-  if (data === null || readDataUrl(data) === null) throw invalid(`\`${place}file\` must have a file_id or a data URL`);
+  if (data === null || readDataUrl(data) === null) throw invalid(`\`${place}.file\` must have a file_id or a data URL`);
   return dropAbsent({ type: "document_url", document_url: data, document_name: file.filename ?? undefined });
 }
 

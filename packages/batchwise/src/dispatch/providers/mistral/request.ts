@@ -4,17 +4,13 @@
 // @mistralai/mistralai 2.7.0. Pure and deterministic.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { checkChatFields } from "../shapes/openai/chat-fields.ts";
+import { CHAT_FIELDS, checkChatFields, listOf } from "../shapes/openai/chat-fields.ts";
+import { chosenName, formatOf, functionOf } from "../shapes/openai/chat-tools.ts";
 import { dropAbsent } from "../shapes/refusals.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toMessages } from "./messages.ts";
-import { invalid, isGiven, refuse, refuseFields, unsupported } from "./refusal.ts";
+import { invalid, isGiven, refuse, unsupported } from "./refusal.ts";
 
-/** Converted below, to another name or form. */
-const CONVERTED: readonly string[] = [
-  ...["model", "messages", "max_tokens", "max_completion_tokens", "seed", "prediction"],
-  ...["response_format", "reasoning_effort", "tools", "tool_choice"],
-];
 /** Equal in both formats. */
 const SAME: readonly string[] = [
   ...["temperature", "top_p", "frequency_penalty", "presence_penalty", "n", "stop"],
@@ -22,9 +18,7 @@ const SAME: readonly string[] = [
 ];
 /** Mistral's own fields, sent unchanged. */
 const OWN: readonly string[] = ["random_seed", "prompt_mode", "guardrails", "safe_prompt"];
-/** They set user and billing, not the answer. */
-const LEFT_OUT: readonly string[] = ["user", "safety_identifier", "service_tier"];
-const KNOWN: ReadonlySet<string> = new Set([...CONVERTED, ...SAME, ...OWN, ...LEFT_OUT]);
+const KNOWN: ReadonlySet<string> = new Set([...CHAT_FIELDS, "seed", "prediction", ...SAME, ...OWN]);
 
 const EFFORTS: readonly Json[] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 const OWN_TOOLS: readonly Json[] = [
@@ -44,25 +38,20 @@ export function toChatRequest(body: JsonObject): JsonObject {
     ...as(SAME),
     ...as(OWN),
     ...(seed === undefined ? {} : { random_seed: seed }),
-    response_format: toFormat(given("response_format")),
+    response_format: toFormat(body),
     reasoning_effort: toEffort(given("reasoning_effort")),
-    tools: toTools(given("tools")),
+    tools: toTools(body.tools),
     tool_choice: toToolChoice(given("tool_choice")),
     prediction: toPrediction(given("prediction")),
   });
 }
 
-function toFormat(format: Json | undefined): JsonObject | undefined {
-  if (format === undefined) return undefined;
-  const source = jsonObject(format) ?? {};
-  refuseFields("response_format.", source, ["type", ...(source.type === "json_schema" ? ["json_schema"] : [])]);
-  if (source.type === "text" || source.type === "json_object") return { type: source.type };
-  if (source.type !== "json_schema") throw unsupported(`\`response_format\` ${JSON.stringify(source.type ?? null)}`);
-  const named = jsonObject(source.json_schema) ?? {};
-  refuseFields("response_format.json_schema.", named, ["name", "description", "schema", "strict"]);
-  if (text(named.name) === null || jsonObject(named.schema) === null) {
-    throw invalid("`response_format.json_schema` must have a `name` and a `schema`");
-  }
+function toFormat(body: JsonObject): JsonObject | undefined {
+  if (!isGiven(body.response_format)) return undefined;
+  const format = formatOf(body, refuse);
+  if (format === null || format === "json_object") return { type: format ?? "text" };
+  const { named } = format;
+  if (text(named.name) === null) throw invalid("`response_format.json_schema` must have a `name`");
   return { type: "json_schema", json_schema: named };
 }
 
@@ -72,20 +61,13 @@ function toEffort(effort: Json | undefined): Json | undefined {
 }
 
 function toTools(tools: Json | undefined): JsonObject[] | undefined {
-  if (tools === undefined) return undefined;
-  if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
-  const converted = tools.map((tool: Json, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`));
-  return converted.length === 0 ? undefined : converted;
+  const list = listOf(tools, "tools", refuse);
+  return list.length === 0 ? undefined : list.map((tool, index) => toTool(jsonObject(tool) ?? {}, `tools[${index}]`));
 }
 
 function toTool(tool: JsonObject, place: string): JsonObject {
   if (isGiven(tool.type) && OWN_TOOLS.includes(tool.type)) return tool;
-  const definition = jsonObject(tool.function) ?? {};
-  if (tool.type !== "function") throw unsupported(`\`${place}\` of type ${JSON.stringify(tool.type ?? null)}`);
-  refuseFields(`${place}.`, tool, ["type", "function"]);
-  if (text(definition.name) === null) throw invalid(`\`${place}.function.name\` is missing`);
-  refuseFields(`${place}.function.`, definition, ["name", "description", "parameters", "strict"]);
-  const { name, description, parameters, strict } = definition;
+  const { name, description, parameters, strict } = functionOf(tool, place, refuse);
   // Mistral requires parameters. For OpenAI a function without them has none.
   const schema = jsonObject(parameters) ?? { type: "object", properties: {} };
   const given = { name, description: description ?? undefined, strict: strict ?? undefined, parameters: schema };
@@ -96,11 +78,7 @@ function toTool(tool: JsonObject, place: string): JsonObject {
 function toToolChoice(choice: Json | undefined): Json | undefined {
   if (choice === undefined || choice === "auto" || choice === "none" || choice === "any") return choice;
   if (choice === "required") return "any";
-  const { type, function: named } = objectOf(choice);
-  const name = text(objectOf(named).name);
-  if (type !== "function" || name === null) throw unsupported(`\`tool_choice\` ${JSON.stringify(choice)}`);
-  refuseFields("tool_choice.", objectOf(choice) as JsonObject, ["type", "function"]);
-  return { type: "function", function: { name } };
+  return { type: "function", function: { name: chosenName(choice, refuse) } };
 }
 
 function toPrediction(prediction: Json | undefined): JsonObject | undefined {

@@ -138,7 +138,7 @@ describe("messages as Mistral takes them", () => {
     [
       "a custom tool's call",
       { role: "assistant", tool_calls: [{ id: "a", type: "custom", custom: {} }] },
-      '`messages[0].tool_calls[0]` of type "custom" has no counterpart there.',
+      "`messages[0].tool_calls[0]` other than a function has no counterpart there.",
     ],
   ])("%s is refused in words", (_case, message, words) => {
     expect(refusal(message)).toBe(words);

@@ -3,37 +3,26 @@
 // a test compares the lists with the official types. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { checkChatFields, checkSampling, limitOf, listOf, stopsOf } from "../../shapes/openai/chat-fields.ts";
-import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../../shapes/sdk/sdk-error.ts";
+import {
+  CHAT_FIELDS,
+  checkChatFields,
+  checkSampling,
+  limitOf,
+  listOf,
+  stopsOf,
+} from "../../shapes/openai/chat-fields.ts";
+import { chosenName, functionOf } from "../../shapes/openai/chat-tools.ts";
+import { dropAbsent } from "../../shapes/refusals.ts";
+import { jsonObject, objectOf } from "../../shapes/sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toNovaConversation } from "./turns.ts";
 
 const SCHEMA = "messages-v1";
 
-/** `user`, `safety_identifier` and OpenAI's tiers have no effect here; `top_k` is Nova's own. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "model",
-  "messages",
-  "max_tokens",
-  "max_completion_tokens",
-  "stop",
-  "temperature",
-  "top_p",
-  "top_k",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "response_format",
-  "reasoning_effort",
-  "user",
-  "safety_identifier",
-  "service_tier",
-]);
-const OF_CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
+/** `top_k` is Nova's own. */
+const KNOWN: ReadonlySet<string> = new Set([...CHAT_FIELDS, "parallel_tool_calls", "top_k"]);
 /** Nova caches the beginning of prompts automatically, so marks are ignored. */
-const OF_TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control"]);
-const OF_FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "cache_control"]);
+const MARKED = { tool: ["cache_control"], definition: ["cache_control"] };
 
 /** Nova 2 has three efforts. */
 const EFFORTS: ReadonlyMap<Json, string> = new Map([
@@ -92,15 +81,8 @@ function toToolConfig(body: JsonObject): JsonObject | undefined {
 }
 
 function toTool(tool: JsonObject, place: string): JsonObject {
-  const definition = jsonObject(tool.function) ?? {};
-  if (tool.type !== "function" || text(definition.name) === null) {
-    throw refuse.unsupported(`\`${place}\` other than a function`);
-  }
-  checkFields(tool, OF_TOOL, place, refuse);
-  const { strict, ...rest } = definition;
+  const { name, description, parameters, strict } = functionOf(tool, place, refuse, MARKED);
   if (strict === true) throw refuse.unsupported(`\`${place}.function.strict\``);
-  checkFields(rest, OF_FUNCTION, `${place}.function`, refuse);
-  const { name, description, parameters } = definition;
   const json = { type: "object", ...(jsonObject(parameters) ?? { properties: {} }) };
   return { toolSpec: dropAbsent({ name, description: description ?? undefined, inputSchema: { json } }) };
 }
@@ -108,9 +90,5 @@ function toTool(tool: JsonObject, place: string): JsonObject {
 function toToolChoice(choice: Json): JsonObject {
   if (choice === "auto") return { auto: {} };
   if (choice === "required") return { any: {} };
-  const { type, function: named } = objectOf(choice);
-  const name = text(objectOf(named).name);
-  if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
-  checkFields(objectOf(choice) as JsonObject, OF_CHOICE, "tool_choice", refuse);
-  return { tool: { name } };
+  return { tool: { name: chosenName(choice, refuse) } };
 }

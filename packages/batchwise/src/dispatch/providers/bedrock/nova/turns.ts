@@ -2,35 +2,22 @@
 // own, such as `{ video }`, which is kept. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../../shapes/openai/chat.ts";
+import {
+  argumentsOf,
+  type ChatShape,
+  callsOf,
+  eachPart,
+  innerOf,
+  readChat,
+  wordsOf,
+} from "../../shapes/openai/chat.ts";
 import { readDataUrl } from "../../shapes/openai/data-url.ts";
-import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
-import { jsonObject, text } from "../../shapes/sdk/sdk-error.ts";
+import { dropAbsent } from "../../shapes/refusals.ts";
+import { text } from "../../shapes/sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
 /** Cache marks, which are ignored: Nova caches the beginning of prompts automatically. */
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
-const SYSTEM: ReadonlySet<string> = new Set(["role", "content", ...MARKS]);
-const USER: ReadonlySet<string> = SYSTEM;
-/** The tool's name is implied by the call's id. */
-const TOOL: ReadonlySet<string> = new Set(["role", "content", "tool_call_id", "name", "is_error", ...MARKS]);
-/** The last two come from earlier answers. Nova neither returns nor accepts reasoning. */
-const ASSISTANT: ReadonlySet<string> = new Set([
-  "role",
-  "content",
-  "refusal",
-  "tool_calls",
-  ...MARKS,
-  "annotations",
-  "reasoning_content",
-]);
-const CALL: ReadonlySet<string> = new Set(["id", "type", "index", "function", ...MARKS]);
-const TEXT: ReadonlySet<string> = new Set(["type", "text", "refusal", ...MARKS]);
-const IMAGE: ReadonlySet<string> = new Set(["type", "image_url", ...MARKS]);
-/** `detail` is how OpenAI scales an image; Nova has no such setting. */
-const IMAGE_URL: ReadonlySet<string> = new Set(["url", "detail"]);
-const FILE: ReadonlySet<string> = new Set(["type", "file", ...MARKS]);
-const FILE_SOURCE: ReadonlySet<string> = new Set(["file_data", "filename"]);
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/jpeg", "jpeg"],
@@ -52,30 +39,28 @@ const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
 ]);
 const OWN = ["image", "video", "audio", "document"];
 
+/** Reasoning and annotations of earlier answers are omitted: Nova neither returns nor accepts them. */
 const shape: ChatShape = {
   refuse,
-  system(message, place) {
-    checkFields(message, SYSTEM, place, refuse);
-    return wordBlocks(message.content, place);
-  },
+  own: { system: MARKS, user: MARKS, assistant: MARKS, tool: ["is_error", ...MARKS], call: MARKS, part: MARKS },
+  system: wordBlocks,
   user(message, place) {
-    checkFields(message, USER, place, refuse);
-    const blocks = blocksOf(message, place);
+    const blocks = eachPart(message, place, refuse, toBlock);
     if (blocks.length === 0) throw refuse.invalid(`\`${place}.content\` is empty`);
     return blocks;
   },
   assistant(message, place) {
-    checkFields(message, ASSISTANT, place, refuse);
-    const words = wordBlocks(message.content, place);
+    const words = wordBlocks(message, place);
     const refusal = text(message.refusal);
-    const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));
+    const calls = callsOf(message, place, shape).map((call) => ({
+      toolUse: { toolUseId: call.id, name: call.name, input: argumentsOf(call, refuse) },
+    }));
     return [...words, ...(refusal === null ? [] : [{ text: refusal }]), ...calls];
   },
   tool(message, place) {
-    checkFields(message, TOOL, place, refuse);
     const toolUseId = text(message.tool_call_id);
     if (toolUseId === null) throw refuse.invalid(`\`${place}.tool_call_id\` is missing`);
-    const content = blocksOf(message, place);
+    const content = eachPart(message, place, refuse, toBlock);
     const status = message.is_error === true ? "error" : undefined;
     // Nova refuses a result without content, so a silent tool gets an empty text.
     return [
@@ -89,39 +74,21 @@ export function toNovaConversation(messages: Json | undefined): { system: JsonOb
   return { system, messages: turns.map(({ role, blocks }) => ({ role, content: blocks })) };
 }
 
-function toolUse({ id, name, input, source }: FunctionCall, place: string): JsonObject {
-  checkFields(source, CALL, place, refuse);
-  return { toolUse: { toolUseId: id, name, input } };
-}
-
-function blocksOf(message: JsonObject, place: string): JsonObject[] {
-  return partsOf(message.content, place, refuse).map((part, index) => toBlock(part, `${place}.content[${index}]`));
-}
-
 function toBlock(part: JsonObject, place: string): JsonObject {
   if (part.type === undefined && OWN.some((name) => part[name] !== undefined)) return part;
   switch (part.type) {
     case "image_url": {
-      checkFields(part, IMAGE, place, refuse);
-      const image = jsonObject(part.image_url) ?? {};
-      checkFields(image, IMAGE_URL, `${place}.image_url`, refuse);
-      return {
-        image: mediaOf(
-          image.url,
-          IMAGE_FORMATS,
-          `\`${place}\`: an image other than base64 data of JPEG, PNG, GIF or WebP`,
-        ),
-      };
+      const what = `\`${place}\`: an image other than base64 data of JPEG, PNG, GIF or WebP`;
+      return { image: mediaOf(innerOf(part, place, shape).url, IMAGE_FORMATS, what) };
     }
     case "file": {
-      checkFields(part, FILE, place, refuse);
-      const file = jsonObject(part.file) ?? {};
-      checkFields(file, FILE_SOURCE, `${place}.file`, refuse);
-      const media = mediaOf(file.file_data, DOCUMENT_FORMATS, `\`${place}\`: a file other than data of a document`);
-      return { document: { name: documentName(file.filename), ...media } };
+      const { file_data: data, file_id: id = null, filename } = innerOf(part, place, shape);
+      if (id !== null) throw refuse.unsupported(`\`${place}.file.file_id\``);
+      const media = mediaOf(data, DOCUMENT_FORMATS, `\`${place}\`: a file other than data of a document`);
+      return { document: { name: documentName(filename), ...media } };
     }
     default:
-      return wordBlock(part, place);
+      return { text: wordsOf(part, place, shape) };
   }
 }
 
@@ -143,13 +110,6 @@ function documentName(name: Json | undefined): string {
   return plain === "" ? "document" : plain.slice(0, 200);
 }
 
-function wordBlocks(content: Json | undefined, place: string): JsonObject[] {
-  return partsOf(content, place, refuse).map((part, index) => wordBlock(part, `${place}.content[${index}]`));
-}
-
-function wordBlock(part: JsonObject, place: string): JsonObject {
-  const words = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined;
-  if (typeof words !== "string") throw refuse.unsupported(`\`${place}\` of type ${JSON.stringify(part.type ?? null)}`);
-  checkFields(part, TEXT, place, refuse);
-  return { text: words };
+function wordBlocks(message: JsonObject, place: string): JsonObject[] {
+  return eachPart(message, place, refuse, (part, at) => ({ text: wordsOf(part, at, shape) }));
 }

@@ -2,9 +2,10 @@
 // Claude's own (a document with citations, a search result), which is kept. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { type ChatRules, innerOf, strange, wordsOf } from "../openai/chat.ts";
 import { readDataUrl } from "../openai/data-url.ts";
-import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
+import { dropAbsent } from "../refusals.ts";
+import { objectOf, text } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
@@ -14,13 +15,21 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "im
  * up to here.
  */
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
-const TEXT: ReadonlySet<string> = new Set(["type", "text", "citations", ...MARKS]);
-const REFUSAL: ReadonlySet<string> = new Set(["type", "refusal", ...MARKS]);
-const IMAGE: ReadonlySet<string> = new Set(["type", "image_url", ...MARKS]);
+/** `cache_control` marks a message's last block. */
+export const RULES: ChatRules = {
+  refuse,
+  own: {
+    system: ["cache_control"],
+    user: ["cache_control"],
+    assistant: ["cache_control", "thinking_blocks", "content_blocks"],
+    tool: ["cache_control", "is_error"],
+    call: ["cache_control"],
+    part: [...MARKS, "citations"],
+  },
+};
+const FILE: ChatRules = { refuse, own: { part: [...MARKS, "citations", "context"] } };
 /** `detail` is how OpenAI scales an image; Claude has no such setting. */
-const IMAGE_URL: ReadonlySet<string> = new Set(["url", "detail"]);
-const FILE: ReadonlySet<string> = new Set(["type", "file", "citations", "context", ...MARKS]);
-const FILE_SOURCE: ReadonlySet<string> = new Set(["file_data", "file_id", "filename"]);
+const IMAGE: ChatRules = { refuse, own: { part: MARKS } };
 
 /** Blocks that are kept: UserMessageParam and ToolResultBlockParam.content of SDK 1.11. */
 const OWN_IN_TURN: ReadonlySet<unknown> = new Set(["image", "document", "search_result", "container_upload"]);
@@ -45,25 +54,20 @@ export function resultBlock(part: JsonObject, place: string): JsonObject {
 function convertedBlock(part: JsonObject, place: string): JsonObject {
   switch (part.type) {
     case "text":
-      if (typeof part.text !== "string") throw refuse.invalid(`\`${place}.text\` must be a text`);
-      return textBlock(part.text, part, place);
+      return textBlock(wordsOf(part, place, RULES), part);
     case "image_url": {
-      checkFields(part, IMAGE, place, refuse);
-      const image = jsonObject(part.image_url) ?? {};
-      checkFields(image, IMAGE_URL, `${place}.image_url`, refuse);
-      return dropAbsent({ type: "image", source: imageSource(image.url, place), cache_control: cacheMark(part) });
+      const { url } = innerOf(part, place, IMAGE);
+      return dropAbsent({ type: "image", source: imageSource(url, place), cache_control: cacheMark(part) });
     }
     case "file":
-      checkFields(part, FILE, place, refuse);
-      return documentBlock(part, place);
+      return documentBlock(part, innerOf(part, place, FILE), place);
     default:
-      throw refuse.unsupported(`\`${place}\` of type ${JSON.stringify(part.type ?? null)}`);
+      throw strange(part, place, refuse);
   }
 }
 
 /** `source`: the part that the text comes from. */
-export function textBlock(words: string, source: JsonObject, place = ""): JsonObject {
-  checkFields(source, source.type === "refusal" ? REFUSAL : TEXT, place, refuse);
+export function textBlock(words: string, source: JsonObject): JsonObject {
   const citations = source.citations ?? undefined;
   return dropAbsent({ type: "text", text: words, citations, cache_control: cacheMark(source) });
 }
@@ -89,9 +93,7 @@ function imageSource(url: unknown, place: string): JsonObject {
   );
 }
 
-function documentBlock(part: JsonObject, place: string): JsonObject {
-  const file = jsonObject(part.file) ?? {};
-  checkFields(file, FILE_SOURCE, `${place}.file`, refuse);
+function documentBlock(part: JsonObject, file: JsonObject, place: string): JsonObject {
   return dropAbsent({
     type: "document",
     source: documentSource(file, place),

@@ -3,32 +3,14 @@
 // other hints. A test compares the lists with the types of both SDKs. Pure and deterministic.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { checkChatFields, checkSampling, limitOf, stopsOf } from "../openai/chat-fields.ts";
-import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf } from "../sdk/sdk-error.ts";
+import { CHAT_FIELDS, checkChatFields, checkSampling, limitOf, stopsOf } from "../openai/chat-fields.ts";
+import { formatOf } from "../openai/chat-tools.ts";
+import { dropAbsent } from "../refusals.ts";
+import { jsonObject } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toToolChoice, toTools } from "./tools.ts";
 import { toConversation } from "./turns.ts";
 
-/** Fields that are converted below. */
-const CONVERTED: readonly string[] = [
-  "model",
-  "messages",
-  "max_tokens",
-  "max_completion_tokens",
-  "stop",
-  "temperature",
-  "top_p",
-  "tools",
-  "tool_choice",
-  "parallel_tool_calls",
-  "user",
-  "safety_identifier",
-  "response_format",
-  "reasoning_effort",
-  "output_config",
-  "service_tier",
-];
 /**
  * Claude's own fields, sent unchanged. The later ones need a beta header; `top_k` is for older
  * models.
@@ -50,7 +32,7 @@ const PASSED: readonly string[] = [
   "mcp_servers",
   "thread",
 ];
-const KNOWN: ReadonlySet<string> = new Set([...CONVERTED, ...PASSED]);
+const KNOWN: ReadonlySet<string> = new Set([...CHAT_FIELDS, "parallel_tool_calls", "output_config", ...PASSED]);
 
 const EFFORTS: ReadonlyMap<Json, string> = new Map([
   ["minimal", "low"],
@@ -81,7 +63,7 @@ export function toMessageParams(body: JsonObject, defaultMaxTokens: number): Jso
     tools,
     tool_choice: choice,
     metadata: toMetadata(given("user") ?? given("safety_identifier")),
-    output_config: toOutputConfig(given("output_config"), given("response_format"), effort),
+    output_config: toOutputConfig(given("output_config"), toFormat(body), effort),
     service_tier: toServiceTier(given("service_tier")),
     ...Object.fromEntries(PASSED.map((name) => [name, given(name)])),
     thinking: given("thinking") ?? (effort === "none" ? { type: "disabled" } : undefined),
@@ -100,35 +82,28 @@ function toServiceTier(tier: Json | undefined): Json | undefined {
 /** Claude's own `output_config` takes precedence over OpenAI's fields. */
 function toOutputConfig(
   own: Json | undefined,
-  format: Json | undefined,
+  format: JsonObject | undefined,
   effort: Json | undefined,
 ): JsonObject | undefined {
   const config = dropAbsent({
-    format: toFormat(format),
+    format,
     effort: effort === undefined || effort === "none" ? undefined : toEffort(effort),
     ...jsonObject(own),
   });
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
-const OF_FORMAT: ReadonlySet<string> = new Set(["type", "json_schema"]);
-const OF_SCHEMA: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
-
 /**
  * Claude always keeps to the schema, so the format's name and `strict` are omitted. A description
  * goes into the schema.
  */
-function toFormat(format: Json | undefined): JsonObject | undefined {
-  const source = objectOf(format) as JsonObject;
-  const { type, json_schema: named } = source;
-  if (format === undefined) return undefined;
-  checkFields(source, OF_FORMAT, "response_format", refuse);
-  checkFields(objectOf(named) as JsonObject, OF_SCHEMA, "response_format.json_schema", refuse);
-  if (type === "text") return undefined;
-  const { schema, description } = objectOf(named) as JsonObject;
-  const given = jsonObject(schema);
-  if (type !== "json_schema" || given === null) throw refuse.unsupported("`response_format` other than a JSON schema");
-  return { type: "json_schema", schema: typeof description === "string" ? { description, ...given } : given };
+function toFormat(body: JsonObject): JsonObject | undefined {
+  const format = formatOf(body, refuse);
+  if (format === null) return undefined;
+  if (format === "json_object") throw refuse.unsupported("`response_format` other than a JSON schema");
+  const { schema, named } = format;
+  const { description } = named;
+  return { type: "json_schema", schema: typeof description === "string" ? { description, ...schema } : schema };
 }
 
 function toEffort(effort: Json): string {

@@ -3,15 +3,14 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { listOf } from "../openai/chat-fields.ts";
-import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
+import { chosenName, functionOf } from "../openai/chat-tools.ts";
+import { dropAbsent } from "../refusals.ts";
+import { jsonObject, text } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
-const FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict", "cache_control"]);
 /** Claude's own fields of a tool, which may stand beside `function`. */
 const OWN_FIELDS = ["allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"];
-const TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control", ...OWN_FIELDS]);
-const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
+const OWN = { tool: ["cache_control", ...OWN_FIELDS], definition: ["cache_control"] };
 /** Anthropic's own tools have a version date in their names, such as "web_search_20250305". */
 const DATED = /_\d{8}$/;
 
@@ -23,12 +22,7 @@ export function toTools(tools: Json | undefined): JsonObject[] | undefined {
 
 function toTool(tool: JsonObject, place: string): JsonObject {
   if (isOwn(tool)) return tool;
-  const definition = jsonObject(tool.function) ?? {};
-  if (tool.type !== "function" || text(definition.name) === null) {
-    throw refuse.unsupported(`\`${place}\` other than a function`);
-  }
-  checkFields(tool, TOOL, place, refuse);
-  checkFields(definition, FUNCTION, `${place}.function`, refuse);
+  const definition = functionOf(tool, place, refuse, OWN);
   return dropAbsent({
     name: definition.name,
     description: definition.description ?? undefined,
@@ -57,9 +51,5 @@ export function toToolChoice(choice: Json | undefined, oneAtATime: boolean, any:
   if (choice === "none") return { type: "none" };
   if (choice === "auto") return { type: "auto", ...single };
   if (choice === "required") return { type: "any", ...single };
-  const { type, function: named } = objectOf(choice);
-  const name = text(objectOf(named).name);
-  if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
-  checkFields(objectOf(choice) as JsonObject, CHOICE, "tool_choice", refuse);
-  return { type: "tool", name, ...single };
+  return { type: "tool", name: chosenName(choice, refuse), ...single };
 }

@@ -1,12 +1,21 @@
 // Converts the turns of a chat from OpenAI's format to Claude's. Names are from `@anthropic-ai/sdk`
-// 1.11 (ContentBlockParam and its parts). Refuses by name each message field that Claude does not
-// support, except `LEFT_OUT`, which change no answer. Pure.
+// 1.11 (ContentBlockParam and its parts). `annotations` of earlier answers are omitted, as they
+// describe the answer's own text, and `reasoning_content`, as it lacks the signature that Claude
+// requires: `thinking_blocks` has it. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../openai/chat.ts";
-import { checkFields, dropAbsent } from "../refusals.ts";
+import {
+  argumentsOf,
+  type ChatShape,
+  callsOf,
+  eachPart,
+  type FunctionCall,
+  readChat,
+  wordsOf,
+} from "../openai/chat.ts";
+import { dropAbsent } from "../refusals.ts";
 import { jsonObject, text } from "../sdk/sdk-error.ts";
-import { cacheMark, markLast, resultBlock, textBlock, userBlock } from "./blocks.ts";
+import { cacheMark, markLast, RULES, resultBlock, textBlock, userBlock } from "./blocks.ts";
 import { refuse } from "./refuse.ts";
 
 export interface Conversation {
@@ -14,48 +23,16 @@ export interface Conversation {
   readonly system: Json | undefined;
 }
 
-/** Fields of a message of any role. `cache_control` marks the message's last block. */
-const COMMON = ["role", "content", "cache_control"];
-const SYSTEM: ReadonlySet<string> = new Set(COMMON);
-const USER: ReadonlySet<string> = SYSTEM;
-/** The tool's name is implied by the call's id. */
-const TOOL: ReadonlySet<string> = new Set([...COMMON, "tool_call_id", "is_error", "name"]);
-/**
- * Fields of earlier answers that are omitted. `reasoning_content` lacks the signature that Claude
- * requires (`thinking_blocks` has it); `annotations` describe the answer's own text.
- */
-const LEFT_OUT = ["reasoning_content", "annotations"];
-const ASSISTANT: ReadonlySet<string> = new Set([
-  ...COMMON,
-  ...LEFT_OUT,
-  "refusal",
-  "tool_calls",
-  "thinking_blocks",
-  "content_blocks",
-]);
-const CALL: ReadonlySet<string> = new Set(["id", "type", "index", "function", "cache_control"]);
-
 const shape: ChatShape = {
-  refuse,
-  system(message, place) {
-    checkFields(message, SYSTEM, place, refuse);
-    return markLast(wordBlocks(message.content, place), message.cache_control);
-  },
+  ...RULES,
+  system: (message, place) => markLast(wordBlocks(message, place), message.cache_control),
   user(message, place) {
-    checkFields(message, USER, place, refuse);
-    const parts = partsOf(message.content, place, refuse);
-    if (parts.length === 0) throw refuse.invalid(`\`${place}.content\` is empty`);
-    const blocks = parts.map((part, index) => userBlock(part, `${place}.content[${index}]`));
+    const blocks = eachPart(message, place, refuse, userBlock);
+    if (blocks.length === 0) throw refuse.invalid(`\`${place}.content\` is empty`);
     return markLast(blocks, message.cache_control);
   },
-  assistant(message, place) {
-    checkFields(message, ASSISTANT, place, refuse);
-    return markLast(assistantBlocks(message, place), message.cache_control);
-  },
-  tool(message, place) {
-    checkFields(message, TOOL, place, refuse);
-    return markLast([toolResult(message, place)], message.cache_control);
-  },
+  assistant: (message, place) => markLast(assistantBlocks(message, place), message.cache_control),
+  tool: (message, place) => markLast([toolResult(message, place)], message.cache_control),
 };
 
 /**
@@ -86,11 +63,11 @@ function joined(blocks: readonly JsonObject[]): Json | undefined {
  * Otherwise reasoning with signatures comes first, as Claude requires before a tool's result.
  */
 function assistantBlocks(message: JsonObject, place: string): JsonObject[] {
-  const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));
+  const calls = callsOf(message, place, RULES).map(toolUse);
   const whole = blockList(message.content_blocks, `${place}.content_blocks`);
   if (whole !== null) return whole;
   const thoughts = blockList(message.thinking_blocks, `${place}.thinking_blocks`) ?? [];
-  const words = wordBlocks(message.content, place);
+  const words = wordBlocks(message, place);
   const refusal = text(message.refusal);
   const said = refusal === null ? words : [...words, textBlock(refusal, {})];
   return [...thoughts, ...said, ...calls];
@@ -103,16 +80,16 @@ function blockList(value: Json | undefined, place: string): JsonObject[] | null 
   return blocks as JsonObject[];
 }
 
-function toolUse({ id, name, input, source }: FunctionCall, place: string): JsonObject {
-  checkFields(source, CALL, place, refuse);
+function toolUse(call: FunctionCall): JsonObject {
+  const { id, name, source } = call;
+  const input = argumentsOf(call, refuse);
   return dropAbsent({ type: "tool_use", id, name, input, cache_control: cacheMark(source) });
 }
 
 function toolResult(message: JsonObject, place: string): JsonObject {
   const id = text(message.tool_call_id);
   if (id === null) throw refuse.invalid(`\`${place}.tool_call_id\` is missing`);
-  const parts = partsOf(message.content, place, refuse);
-  const content = joined(parts.map((part, index) => resultBlock(part, `${place}.content[${index}]`)));
+  const content = joined(eachPart(message, place, refuse, resultBlock));
   return dropAbsent({
     type: "tool_result",
     tool_use_id: id,
@@ -122,10 +99,6 @@ function toolResult(message: JsonObject, place: string): JsonObject {
 }
 
 /** Texts and refusals of a system or assistant message. */
-function wordBlocks(content: Json | undefined, place: string): JsonObject[] {
-  return partsOf(content, place, refuse).map((part, index) => {
-    const words = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined;
-    if (typeof words !== "string") throw refuse.unsupported(`\`${place}.content[${index}]\` other than text`);
-    return textBlock(words, part, `${place}.content[${index}]`);
-  });
+function wordBlocks(message: JsonObject, place: string): JsonObject[] {
+  return eachPart(message, place, refuse, (part, at) => textBlock(wordsOf(part, at, RULES), part));
 }

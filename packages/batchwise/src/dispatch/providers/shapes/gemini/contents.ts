@@ -2,12 +2,12 @@
 // two roles, and results of parallel calls in the one turn after the calls. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { type ChatRules, eachMessage, eachPart, innerOf, type Role, wordsOf } from "../openai/chat.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
-import { checkKnown, isAbsent } from "./fields.ts";
+import { objectOf, text } from "../sdk/sdk-error.ts";
 import type { Detail } from "./generation-config.ts";
 import { audioPart, detailOf, filePart, imagePart } from "./media.ts";
-import { invalid, unsupported } from "./refusal.ts";
+import { invalid, isAbsent, refuse, unsupported } from "./refusal.ts";
 import { callParts, resultPart, signatureOf } from "./tool-turns.ts";
 
 export interface Contents {
@@ -17,14 +17,24 @@ export interface Contents {
   readonly detail: Detail;
 }
 
-/** Cache marks change the cost of a request, not its answer. */
-const CACHE_MARKS = ["prompt_cache_breakpoint", "cache_control"];
+/**
+ * Cache marks change the cost of a request, not its answer. Reasoning and annotations of earlier
+ * answers are omitted, because they have no effect as history.
+ */
+const RULES: ChatRules = {
+  refuse,
+  own: {
+    assistant: ["images", "extra_content"],
+    call: ["extra_content"],
+    part: ["prompt_cache_breakpoint", "cache_control"],
+  },
+};
+const OF_ANSWER: ChatRules = { refuse, own: { part: ["index", "extra_content"] } };
 
 /** Throws INVALID_REQUEST, naming the path. */
 export function toContents(messages: Json | undefined, model: string): Contents {
-  if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
   const reader = new Reader(model);
-  for (const [index, message] of messages.entries()) reader.read(message, `messages[${index}]`);
+  eachMessage(messages, RULES, (role, message, place) => reader.read(role, message, place));
   return reader.end();
 }
 
@@ -43,18 +53,15 @@ class Reader {
     this.#model = model;
   }
 
-  read(value: Json, place: string): void {
-    const message = jsonObject(value);
-    if (message === null) throw invalid(`\`${place}\` must be an object`);
-    if (message.role === "tool") {
+  read(role: Role, message: JsonObject, place: string): void {
+    if (role === "tool") {
       this.#addResult(message, place);
       return;
     }
     this.#results = null;
-    if (message.role === "system" || message.role === "developer") this.#addSystem(message, place);
-    else if (message.role === "user") this.#addUser(message, place);
-    else if (message.role === "assistant") this.#addAssistant(message, place);
-    else throw unsupported(`\`${place}.role\` ${JSON.stringify(message.role ?? null)}`);
+    if (role === "system") this.#system.push(...textParts(message, place));
+    else if (role === "user") this.#addUser(message, place);
+    else this.#addAssistant(message, place);
   }
 
   end(): Contents {
@@ -64,43 +71,28 @@ class Reader {
     return { contents: this.#contents, system: this.#system, detail: details[0] ?? null };
   }
 
-  #addSystem(message: JsonObject, place: string): void {
-    checkKnown(place, message, ["role", "content"]);
-    this.#system.push(...textParts(message.content, place));
-  }
-
   #addUser(message: JsonObject, place: string): void {
-    checkKnown(place, message, ["role", "content"]);
-    const parts = partsOf(message.content, place).map((part, index) =>
-      this.#userPart(part, `${place}.content[${index}]`),
-    );
+    const parts = eachPart(message, place, refuse, (part, at) => this.#userPart(part, at));
     if (parts.length === 0) throw invalid(`\`${place}.content\` is empty`);
     this.#contents.push({ role: "user", parts });
   }
 
   #userPart(part: JsonObject, place: string): JsonObject {
     const { type } = part;
-    if (type === "text") return textPart(part, place);
-    if (type !== "image_url" && type !== "input_audio" && type !== "file") {
-      throw unsupported(`\`${place}\` of type ${JSON.stringify(type ?? null)}`);
-    }
-    checkKnown(place, part, ["type", type, ...CACHE_MARKS]);
-    const [given, inner] = [objectOf(part[type]) as JsonObject, `${place}.${type}`];
+    if (type !== "image_url" && type !== "input_audio" && type !== "file") return { text: wordsOf(part, place, RULES) };
+    const [given, inner] = [innerOf(part, place, RULES), `${place}.${type}`];
     if (type === "input_audio") return audioPart(given, inner);
     if (type === "file") return filePart(given, inner);
     this.#details.add(detailOf(given));
     return imagePart(given, inner);
   }
 
-  /** Omits reasoning and annotations of earlier answers, which have no effect as history. */
   #addAssistant(message: JsonObject, place: string): void {
-    const said = ["role", "content", "refusal", "tool_calls", "images", "extra_content"];
-    checkKnown(place, message, [...said, "reasoning_content", "annotations"]);
-    const parts = textParts(message.content, place);
+    const parts = textParts(message, place);
     sign(parts, message, place);
     if (text(message.refusal) !== null) parts.push({ text: text(message.refusal) });
     parts.push(...imageParts(message.images, `${place}.images`));
-    parts.push(...callParts(message.tool_calls, place, this.#model, this.#calls));
+    parts.push(...callParts(message, place, RULES, this.#model, this.#calls));
     if (parts.length === 0) throw invalid(`\`${place}\` has neither content nor calls`);
     this.#contents.push({ role: "model", parts });
   }
@@ -109,8 +101,7 @@ class Reader {
    * Results of parallel calls share a turn: Gemini wants as many results in it as there were calls.
    */
   #addResult(message: JsonObject, place: string): void {
-    checkKnown(place, message, ["role", "content", "tool_call_id", "name"]);
-    const words = textParts(message.content, place).map((part) => text(part.text) ?? "");
+    const words = textParts(message, place).map((part) => text(part.text) ?? "");
     const part = resultPart(message, words.join(""), place, this.#calls);
     if (this.#results === null) {
       this.#results = [];
@@ -120,27 +111,11 @@ class Reader {
   }
 }
 
-/** Texts and refusals. Omits empty ones, because Gemini refuses a part without data. */
-function textParts(content: Json | undefined, place: string): JsonObject[] {
-  return partsOf(content, place).map((part, index) => {
-    const inner = `${place}.content[${index}]`;
-    if (part.type === "refusal") return { text: String(part.refusal) };
-    if (part.type !== "text") throw unsupported(`\`${inner}\` other than text`);
-    return textPart(part, inner);
+/** Texts and refusals. */
+function textParts(message: JsonObject, place: string): JsonObject[] {
+  return eachPart(message, place, refuse, (part, at) => {
+    return { text: part.type === "refusal" ? String(part.refusal) : wordsOf(part, at, RULES) };
   });
-}
-
-function partsOf(content: Json | undefined, place: string): JsonObject[] {
-  if (isAbsent(content) || content === "") return [];
-  if (typeof content === "string") return [{ type: "text", text: content }];
-  if (!Array.isArray(content)) throw invalid(`\`${place}.content\` must be a text or an array`);
-  return content.map((part) => jsonObject(part) ?? {}).filter((part) => part.type !== "text" || part.text !== "");
-}
-
-function textPart(part: JsonObject, place: string): JsonObject {
-  checkKnown(place, part, ["type", "text", ...CACHE_MARKS]);
-  if (typeof part.text !== "string") throw invalid(`\`${place}.text\` must be a text`);
-  return { text: part.text };
 }
 
 /** Images of an earlier answer; each has its own signature. */
@@ -149,8 +124,7 @@ function imageParts(images: Json | undefined, place: string): JsonObject[] {
   if (!Array.isArray(images)) throw invalid(`\`${place}\` must be an array`);
   return images.map((image, index) => {
     const [source, inner] = [objectOf(image) as JsonObject, `${place}[${index}]`];
-    checkKnown(inner, source, ["type", "index", "image_url", "extra_content"]);
-    const part = imagePart(objectOf(source.image_url) as JsonObject, inner);
+    const part = imagePart(innerOf({ ...source, type: "image_url" }, inner, OF_ANSWER), inner);
     return dropAbsent({ ...part, thoughtSignature: signatureOf(source) ?? undefined });
   });
 }

@@ -3,22 +3,19 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed } from "../answered.ts";
-import { dropAbsent } from "../refusals.ts";
+import { checkFields, dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
-import { isAbsent } from "./fields.ts";
-import { invalid, unsupported } from "./refusal.ts";
+import { invalid, isAbsent, refuse, unsupported } from "./refusal.ts";
 import { count } from "./usage.ts";
 
-/** `taskType` and `title` are Gemini's own. */
-const CONVERTED: readonly string[] = ["model", "input", "dimensions", "encoding_format", "taskType", "title"];
-/** Names the end user; the vector is the same without it. */
-const LEFT_OUT: readonly string[] = ["user"];
+/** `taskType` and `title` are Gemini's own. The vector is the same without `user`. */
+const KNOWN: ReadonlySet<string> = new Set([
+  ...["model", "input", "dimensions", "encoding_format", "user", "taskType", "title"],
+]);
 
 /** Throws INVALID_REQUEST, naming the field. */
 export function toEmbedContentRequest(body: JsonObject): JsonObject {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isAbsent(value) && !CONVERTED.includes(name) && !LEFT_OUT.includes(name)) throw unsupported(`\`${name}\``);
-  }
+  checkFields(body, KNOWN, "", refuse);
   const { dimensions, encoding_format: format, taskType, title } = body;
   if (!isAbsent(format) && format !== "float") throw unsupported(`\`encoding_format\` ${JSON.stringify(format)}`);
   if (!isAbsent(dimensions) && !(Number.isSafeInteger(dimensions) && Number(dimensions) > 0)) {

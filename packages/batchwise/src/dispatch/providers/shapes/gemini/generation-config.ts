@@ -3,10 +3,10 @@
 // ai.google.dev/api/generate-content. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { formatOf } from "../openai/chat-tools.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf } from "../sdk/sdk-error.ts";
-import { checkKnown, isAbsent } from "./fields.ts";
-import { invalid, unsupported } from "./refusal.ts";
+import { jsonObject } from "../sdk/sdk-error.ts";
+import { invalid, isAbsent, refuse, unsupported } from "./refusal.ts";
 
 type Check = (value: Json) => boolean;
 
@@ -52,7 +52,7 @@ export function toGenerationConfig(body: JsonObject, model: string, detail: Deta
     presencePenalty: read(body, "presence_penalty", "a number from -2 to 2", between(-2, 2)),
     frequencyPenalty: read(body, "frequency_penalty", "a number from -2 to 2", between(-2, 2)),
     ...toLogprobs(body),
-    ...toFormat(body.response_format),
+    ...toFormat(body),
     thinkingConfig: toThinking(body, model),
     mediaResolution: detail === null ? undefined : `MEDIA_RESOLUTION_${detail.toUpperCase()}`,
   });
@@ -96,20 +96,14 @@ function toLogprobs(body: JsonObject): JsonObject {
   return wanted === true ? { responseLogprobs: true, logprobs: top } : {};
 }
 
-function toFormat(format: Json | undefined): JsonObject {
-  if (isAbsent(format)) return {};
-  const { type, json_schema: named } = objectOf(format) as JsonObject;
-  checkKnown("response_format", objectOf(format) as JsonObject, ["type", "json_schema"]);
-  checkKnown("response_format.json_schema", objectOf(named) as JsonObject, ["name", "description", "schema", "strict"]);
-  if (type === "text") return {};
-  if (type === "json_object") return { responseMimeType: "application/json" };
-  const { schema, description } = objectOf(named) as JsonObject;
-  const given = jsonObject(schema);
-  if (type !== "json_schema" || given === null) {
-    throw unsupported("`response_format` other than text, a JSON object or a JSON schema");
-  }
+function toFormat(body: JsonObject): JsonObject {
+  const format = formatOf(body, refuse);
+  if (format === null) return {};
+  if (format === "json_object") return { responseMimeType: "application/json" };
+  const { schema, named } = format;
+  const { description } = named;
   // The format's description goes into the schema.
-  const told = isAbsent(description) || given.description !== undefined ? given : { description, ...given };
+  const told = isAbsent(description) || schema.description !== undefined ? schema : { description, ...schema };
   return { responseMimeType: "application/json", responseJsonSchema: told };
 }
 

@@ -5,7 +5,6 @@ import type { JsonObject } from "../../../contract/types.ts";
 import { readDataUrl } from "../openai/data-url.ts";
 import { dropAbsent } from "../refusals.ts";
 import { objectOf, text } from "../sdk/sdk-error.ts";
-import { checkKnown } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 const ENDING = /\.([a-z0-9]+)(?:[?#]|$)/i;
@@ -33,12 +32,10 @@ const AUDIO: ReadonlyMap<unknown, string> = new Map([
 
 /** An image in base64, at https, in Cloud Storage, or in the Files API. */
 export function imagePart(image: JsonObject, place: string): JsonObject {
-  checkKnown(place, image, ["url", "detail"]);
   return dataPart(image.url) ?? addressPart(image.url, place, "an image");
 }
 
 export function audioPart(audio: JsonObject, place: string): JsonObject {
-  checkKnown(place, audio, ["data", "format"]);
   const [type, data] = [AUDIO.get(audio.format), text(audio.data)];
   if (type === undefined || data === null) throw unsupported(`\`${place}\` other than wav or mp3 data`);
   return { inlineData: { mimeType: type, data } };
@@ -46,7 +43,6 @@ export function audioPart(audio: JsonObject, place: string): JsonObject {
 
 /** Omits the file's name, which the model does not read. */
 export function filePart(file: JsonObject, place: string): JsonObject {
-  checkKnown(place, file, ["file_data", "file_id", "filename"]);
   const id = text(file.file_id);
   if (id === null) {
     const part = dataPart(file.file_data);

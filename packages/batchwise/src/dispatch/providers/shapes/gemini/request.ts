@@ -4,16 +4,25 @@
 // deterministic.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { CHAT_FIELDS, checkChatFields } from "../openai/chat-fields.ts";
 import { dropAbsent } from "../refusals.ts";
 import { toContents } from "./contents.ts";
-import { checkFields, isAbsent } from "./fields.ts";
 import { toGenerationConfig } from "./generation-config.ts";
-import { invalid } from "./refusal.ts";
+import { invalid, isAbsent, refuse, unsupported } from "./refusal.ts";
 import { toToolConfig, toTools } from "./tools.ts";
+
+const KNOWN: ReadonlySet<string> = new Set([
+  ...CHAT_FIELDS,
+  ...["n", "top_k", "seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
+  // Gemini's own, sent unchanged.
+  ...["safetySettings", "cachedContent", "thinkingConfig"],
+]);
+const SEARCH = "`web_search_options` (send a body of Gemini's own with `googleSearch` among its `tools`)";
 
 /** Throws INVALID_REQUEST, naming the path, for a field that Gemini does not support. */
 export function toGenerateContentRequest(body: JsonObject): JsonObject {
-  checkFields(body);
+  if (!isAbsent(body.web_search_options)) throw unsupported(SEARCH);
+  checkChatFields(body, KNOWN, refuse);
   const model = typeof body.model === "string" ? body.model : "";
   const { contents, system, detail } = toContents(body.messages, model);
   const tools = toTools(body.tools);

@@ -1,28 +1,27 @@
 // Converts tools and tool choice to Gemini's Tool and ToolConfig. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { dropAbsent } from "../refusals.ts";
+import { listOf } from "../openai/chat-fields.ts";
+import { chosenName, functionOf } from "../openai/chat-tools.ts";
+import { checkFields, dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
-import { checkKnown, isAbsent } from "./fields.ts";
-import { invalid, unsupported } from "./refusal.ts";
+import { invalid, isAbsent, refuse, unsupported } from "./refusal.ts";
+
+const MARKED = { tool: ["cache_control"] };
+const OF_ALLOWED: ReadonlySet<string> = new Set(["type", "allowed_tools"]);
 
 export function toTools(tools: Json | undefined): JsonObject[] | undefined {
-  if (isAbsent(tools)) return undefined;
-  if (!Array.isArray(tools)) throw invalid("`tools` must be an array");
-  if (tools.length === 0) return undefined;
-  return [{ functionDeclarations: tools.map((tool, index) => toDeclaration(tool, `tools[${index}]`)) }];
+  const list = listOf(tools, "tools", refuse);
+  if (list.length === 0) return undefined;
+  return [{ functionDeclarations: list.map((tool, index) => toDeclaration(tool, `tools[${index}]`)) }];
 }
 
 function toDeclaration(tool: Json, place: string): JsonObject {
-  const definition = definitionOf(tool);
-  const name = text(definition.name);
-  if (objectOf(tool).type !== "function" || name === null) throw unsupported(`\`${place}\` other than a function`);
-  checkKnown(place, objectOf(tool) as JsonObject, ["type", "function", "cache_control"]);
-  checkKnown(`${place}.function`, definition, ["name", "description", "parameters", "strict"]);
+  const { name, description, parameters } = functionOf(jsonObject(tool) ?? {}, place, refuse, MARKED);
   return dropAbsent({
     name,
-    description: definition.description ?? undefined,
-    parametersJsonSchema: jsonObject(definition.parameters) ?? undefined,
+    description: description ?? undefined,
+    parametersJsonSchema: jsonObject(parameters) ?? undefined,
   });
 }
 
@@ -53,12 +52,9 @@ function toCallingConfig(choice: Json | undefined, isAnyStrict: boolean): Callin
   if (isAbsent(choice) || choice === "auto") return isAnyStrict ? { mode: "VALIDATED" } : null;
   if (choice === "none") return { mode: "NONE" };
   if (choice === "required") return { mode: "ANY" };
-  const { type, function: named, allowed_tools: allowed } = objectOf(choice) as JsonObject;
-  if (type === "function" || type === "allowed_tools") {
-    checkKnown("tool_choice", objectOf(choice) as JsonObject, ["type", type]);
-  }
-  if (type === "function") return { mode: "ANY", allowedFunctionNames: [nameOf(named)] };
-  if (type !== "allowed_tools") throw unsupported("this `tool_choice`");
+  const { type, allowed_tools: allowed } = objectOf(choice) as JsonObject;
+  if (type !== "allowed_tools") return { mode: "ANY", allowedFunctionNames: [chosenName(choice, refuse)] };
+  checkFields(objectOf(choice) as JsonObject, OF_ALLOWED, "tool_choice", refuse);
   const { mode, tools } = objectOf(allowed) as JsonObject;
   if (!Array.isArray(tools) || (mode !== "auto" && mode !== "required")) throw unsupported("this `tool_choice`");
   return { mode: mode === "required" ? "ANY" : "VALIDATED", allowedFunctionNames: tools.map(definitionOf).map(nameOf) };

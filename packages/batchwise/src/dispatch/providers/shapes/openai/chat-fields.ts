@@ -6,6 +6,15 @@ import type { Json, JsonObject } from "../../../contract/types.ts";
 import type { Refusals } from "../refusals.ts";
 
 /**
+ * Fields of a chat that every converter reads, refuses by their value, or omits: the last three set
+ * the user and the billing.
+ */
+export const CHAT_FIELDS: readonly string[] = [
+  ...["model", "messages", "max_tokens", "max_completion_tokens", "stop", "temperature", "top_p"],
+  ...["tools", "tool_choice", "response_format", "reasoning_effort", "user", "safety_identifier", "service_tier"],
+];
+
+/**
  * Fields that are omitted, because the answer is as good without them. No service takes a `seed`,
  * so answers are not reproducible.
  */
@@ -32,19 +41,21 @@ const NEUTRAL: ReadonlyMap<string, string> = new Map([
   ["stream", "false"],
   ["verbosity", '"medium"'],
 ]);
+/** Alternatives for older fields. */
+const INSTEAD: ReadonlyMap<string, string> = new Map([
+  ["functions", "use `tools`"],
+  ["function_call", "use `tool_choice`"],
+]);
 
 /** Throws for `stream`, and for the first field that is not known, not a hint and has an effect. */
 export function checkChatFields(body: JsonObject, known: ReadonlySet<string>, refuse: Refusals): void {
   if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined || value === null || known.has(name) || HINTS.has(name)) continue;
-    if (!asksForNothing(name, value)) throw refuse.unsupported(`\`${name}\``);
+    if (NEUTRAL.get(name) === JSON.stringify(value)) continue;
+    const instead = INSTEAD.get(name);
+    throw refuse.unsupported(instead === undefined ? `\`${name}\`` : `\`${name}\` (${instead})`);
   }
-}
-
-/** True if a field without a counterpart may be omitted. */
-export function asksForNothing(name: string, value: Json): boolean {
-  return NEUTRAL.get(name) === JSON.stringify(value);
 }
 
 /** Throws unless limits are whole numbers from 1, and temperature and `top_p` are within 0 to 1. */

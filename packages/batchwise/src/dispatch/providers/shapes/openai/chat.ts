@@ -1,12 +1,56 @@
-// Reads a chat in OpenAI's format for services with separate system texts and alternating turns:
-// Anthropic's messages, and Bedrock's Converse. Each service converts messages to its own blocks.
-// Pure.
+// Reads a chat in OpenAI's format: the fields of messages and parts, their texts, and function calls.
+// Each service converts messages to its own blocks. No field is dropped silently. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { changedNumber } from "../lines/exact-json.ts";
-import type { Refusals } from "../refusals.ts";
+import { checkFields, type Refusals } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { listOf } from "./chat-fields.ts";
+
+/** A message's role; "developer" is "system". */
+export type Role = "system" | "user" | "assistant" | "tool";
+
+/** OpenAI's fields of a message. A tool's `name` is implied by the call's id. */
+const FIELDS: Readonly<Record<Role, readonly string[]>> = {
+  system: ["role", "content"],
+  user: ["role", "content"],
+  assistant: ["role", "content", "refusal", "tool_calls", "annotations", "reasoning_content"],
+  tool: ["role", "content", "tool_call_id", "name"],
+};
+/** Fields of the object in a part, which is named after the part's type. */
+const INNER: Readonly<Record<string, readonly string[]>> = {
+  image_url: ["url", "detail"],
+  input_audio: ["data", "format"],
+  file: ["file_data", "file_id", "filename"],
+};
+
+/** A service's errors, and its own fields beside OpenAI's: of messages by role, calls and parts. */
+export interface ChatRules {
+  readonly refuse: Refusals;
+  readonly own: { readonly [of in Role | "call" | "part"]?: readonly string[] };
+}
+
+/** Calls `read` with each message in order. Its fields and its role are known. */
+export function eachMessage(
+  messages: Json | undefined,
+  { refuse, own }: ChatRules,
+  read: (role: Role, message: JsonObject, place: string) => void,
+): void {
+  if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
+  for (const [index, value] of messages.entries()) {
+    const place = `messages[${index}]`;
+    const message = jsonObject(value);
+    if (message === null) throw refuse.invalid(`\`${place}\` must be an object`);
+    const role = message.role === "developer" ? "system" : message.role;
+    if (!isRole(role)) throw refuse.unsupported(`\`${place}.role\` ${JSON.stringify(message.role ?? null)}`);
+    checkFields(message, new Set([...FIELDS[role], ...(own[role] ?? [])]), place, refuse);
+    read(role, message, place);
+  }
+}
+
+function isRole(role: Json | undefined): role is Role {
+  return typeof role === "string" && Object.hasOwn(FIELDS, role);
+}
 
 type Side = "user" | "assistant";
 
@@ -17,56 +61,23 @@ export interface Turn {
 
 /**
  * Converts messages to the service's blocks. Throws for content that the service does not support.
+ * The result of a call is placed in the user's turn.
  */
-export interface ChatShape {
-  readonly refuse: Refusals;
-  system(message: JsonObject, place: string): JsonObject[];
-  user(message: JsonObject, place: string): JsonObject[];
-  assistant(message: JsonObject, place: string): JsonObject[];
-  /** The result of one call; it is placed in the user's turn. */
-  tool(message: JsonObject, place: string): JsonObject[];
-}
-
-export interface FunctionCall {
-  readonly id: string;
-  readonly name: string;
-  readonly input: JsonObject;
-  /** The call as the message has it. */
-  readonly source: JsonObject;
-}
+export type ChatShape = ChatRules & { [role in Role]: (message: JsonObject, place: string) => JsonObject[] };
 
 /**
  * System texts in order, from anywhere in the chat, and the turns. Consecutive messages of one role
  * form one turn.
  */
 export function readChat(messages: Json | undefined, shape: ChatShape): { system: JsonObject[]; turns: Turn[] } {
-  const { refuse } = shape;
-  if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
   const system: JsonObject[] = [];
   const turns: Turn[] = [];
-  for (const [index, message] of messages.entries()) {
-    const place = `messages[${index}]`;
-    const source = jsonObject(message);
-    if (source === null) throw refuse.invalid(`\`${place}\` must be an object`);
-    switch (source.role) {
-      case "system":
-      case "developer":
-        system.push(...shape.system(source, place));
-        break;
-      case "user":
-        append(turns, "user", shape.user(source, place));
-        break;
-      case "tool":
-        append(turns, "user", shape.tool(source, place));
-        break;
-      case "assistant":
-        append(turns, "assistant", shape.assistant(source, place));
-        break;
-      default:
-        throw refuse.unsupported(`\`${place}.role\` ${JSON.stringify(source.role ?? null)}`);
-    }
-  }
-  if (turns[0]?.role !== "user") throw refuse.invalid("the first turn must be the user's");
+  eachMessage(messages, shape, (role, message, place) => {
+    const blocks = shape[role](message, place);
+    if (role === "system") system.push(...blocks);
+    else append(turns, role === "tool" ? "user" : role, blocks);
+  });
+  if (turns[0]?.role !== "user") throw shape.refuse.invalid("the first turn must be the user's");
   return { system, turns };
 }
 
@@ -87,39 +98,81 @@ export function partsOf(content: Json | undefined, place: string, refuse: Refusa
   return content.map((part) => jsonObject(part) ?? {}).filter((part) => part.type !== "text" || part.text !== "");
 }
 
+/** Converts each part of a message's content. */
+export function eachPart<Block>(
+  { content }: JsonObject,
+  place: string,
+  refuse: Refusals,
+  convert: (part: JsonObject, place: string) => Block,
+): Block[] {
+  return partsOf(content, place, refuse).map((part, index) => convert(part, `${place}.content[${index}]`));
+}
+
+/** The words of a text or a refusal. Throws for a part of another type. */
+export function wordsOf(part: JsonObject, place: string, { refuse, own }: ChatRules): string {
+  const { type } = part;
+  if (type !== "text" && type !== "refusal") throw strange(part, place, refuse);
+  checkFields(part, new Set(["type", type, ...(own.part ?? [])]), place, refuse);
+  const words = part[type];
+  if (typeof words !== "string") throw refuse.invalid(`\`${place}.${type}\` must be a text`);
+  return words;
+}
+
+/** The object in an image, audio or file. Its fields and the part's are known. */
+export function innerOf(part: JsonObject, place: string, { refuse, own }: ChatRules): JsonObject {
+  const type = String(part.type);
+  checkFields(part, new Set(["type", type, ...(own.part ?? [])]), place, refuse);
+  const inner = jsonObject(part[type]) ?? {};
+  checkFields(inner, new Set(INNER[type]), `${place}.${type}`, refuse);
+  return inner;
+}
+
+/** The error for a part of a type that the service does not support. */
+export function strange({ type }: JsonObject, place: string, refuse: Refusals): Error {
+  return refuse.unsupported(`\`${place}\` of type ${JSON.stringify(type ?? null)}`);
+}
+
+export interface FunctionCall {
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: Json | undefined;
+  /** The call as the message has it. */
+  readonly source: JsonObject;
+  readonly place: string;
+}
+
 /** The calls of an assistant's message. Throws for calls of anything but functions. */
-export function callsOf(message: JsonObject, place: string, refuse: Refusals): FunctionCall[] {
-  const calls = listOf(message.tool_calls, `${place}.tool_calls`, refuse);
-  return calls.map((call, index) => readCall(call, `${place}.tool_calls[${index}]`, refuse));
+export function callsOf(message: JsonObject, place: string, { refuse, own }: ChatRules): FunctionCall[] {
+  const known = new Set(["id", "type", "index", "function", ...(own.call ?? [])]);
+  return listOf(message.tool_calls, `${place}.tool_calls`, refuse).map((call, index) => {
+    const source = jsonObject(call) ?? {};
+    const at = `${place}.tool_calls[${index}]`;
+    const { name, arguments: given } = objectOf(source.function) as JsonObject;
+    const [id, called] = [text(source.id), text(name)];
+    if ((source.type ?? "function") !== "function") throw refuse.unsupported(`\`${at}\` other than a function`);
+    checkFields(source, known, at, refuse);
+    if (id === null || called === null) throw refuse.invalid(`\`${at}\` must have an id and a function's name`);
+    return { id, name: called, arguments: given, source, place: at };
+  });
 }
 
-function readCall(call: Json, place: string, refuse: Refusals): FunctionCall {
-  const source = jsonObject(call) ?? {};
-  const { id, type = "function", function: called } = source;
-  const { name, arguments: written } = objectOf(called);
-  if (type !== "function" || text(id) === null || text(name) === null) {
-    throw refuse.unsupported(`\`${place}\` other than a function`);
-  }
-  return { id: id as string, name: name as string, input: parseArguments(written, place, refuse), source };
-}
-
-function parseArguments(written: unknown, place: string, refuse: Refusals): JsonObject {
-  if (written === undefined || written === null || written === "") return {};
+/** A call's arguments as an object. Throws for a number that would change. */
+export function argumentsOf({ arguments: given = null, place }: FunctionCall, refuse: Refusals): JsonObject {
+  const words = given === null ? "" : String(given);
+  if (words.trim() === "") return {};
   const inner = `\`${place}.function.arguments\``;
-  let input: JsonObject | null;
-  try {
-    input = jsonObject(JSON.parse(String(written)));
-  } catch (error) {
-    throw refuse.invalid(`${inner} is not JSON`, error);
-  }
-  if (input === null) throw refuse.invalid(`${inner} must be an object`);
-  checkNumbers(String(written), inner, refuse);
-  return input;
+  const input = jsonObject(given) ?? parsedObject(words);
+  if (input === null) throw refuse.invalid(`${inner} must be a JSON object in a text`);
+  const changed = changedNumber(words);
+  if (changed === null) return input;
+  throw refuse.invalid(`${inner} holds ${changed}, which is too large for a number of JavaScript: write it as a text`);
 }
 
-/** Throws for a number that would change: arguments are sent as an object. */
-export function checkNumbers(written: string, place: string, refuse: Refusals): void {
-  const changed = changedNumber(written);
-  if (changed === null) return;
-  throw refuse.invalid(`${place} holds ${changed}, which is too large for a number of JavaScript: write it as a text`);
+/** The JSON object in a text; null for any other text. */
+export function parsedObject(words: string): JsonObject | null {
+  try {
+    return jsonObject(JSON.parse(words));
+  } catch {
+    return null;
+  }
 }

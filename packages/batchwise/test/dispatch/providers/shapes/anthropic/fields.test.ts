@@ -276,7 +276,7 @@ describe("parts", () => {
   );
 
   const ofRefusal: Fates<Omit<Own, "citations"> & OpenAI.ChatCompletionContentPartRefusal> = {
-    type: { value: "video", refused: "other than text" },
+    type: { value: "video", refused: 'of type "video"' },
     refusal: { value: "Never.", becomes: { text: "Never." } },
     cache_control: { value: MARK, becomes: { cache_control: MARK } },
   };

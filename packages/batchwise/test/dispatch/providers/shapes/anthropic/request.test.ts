@@ -283,12 +283,12 @@ describe("fields that Anthropic does not have are refused by name", () => {
     [
       "broken arguments",
       { messages: [...hi, { role: "assistant", tool_calls: [{ id: "a", function: { name: "f", arguments: "{" } }] }] },
-      "arguments` is not JSON",
+      "arguments` must be a JSON object in a text",
     ],
     [
       "arguments that are a list",
       { messages: [...hi, { role: "assistant", tool_calls: [{ id: "a", function: { name: "f", arguments: "[]" } }] }] },
-      "must be an object",
+      "must be a JSON object in a text",
     ],
     ["a result of no call", { messages: [...hi, { role: "tool", content: "x" }] }, "`messages[1].tool_call_id`"],
   ])("%s", (_case, body, place) => {
