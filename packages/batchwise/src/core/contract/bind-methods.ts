@@ -1,16 +1,13 @@
 // Binds methods, so that they work without their object: `const { flush } = batcher`.
 
-const methodsOf: WeakMap<object, readonly string[]> = new WeakMap();
-
 /** Binds every named method of an object to it. Call it in the constructor. */
 export function bindMethods(object: object): void {
-  const prototype = Object.getPrototypeOf(object) as object;
-  let names = methodsOf.get(prototype);
-  if (names === undefined) {
-    names = readMethods(prototype);
-    methodsOf.set(prototype, names);
+  let level = Object.getPrototypeOf(object) as object;
+  while (level !== Object.prototype) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level)))
+      if (name !== "constructor" && typeof value === "function") bindOnce(object, [name]);
+    level = Object.getPrototypeOf(level) as object;
   }
-  bindOnce(object, names);
 }
 
 /**
@@ -40,13 +37,4 @@ export function bindOnce<Bound extends object>(object: Bound, names: readonly st
   const members = object as Record<string, CallableFunction>;
   for (const name of names) members[name] = (members[name] as CallableFunction).bind(object);
   return object;
-}
-
-function readMethods(prototype: object): readonly string[] {
-  const names = new Set<string>();
-  for (let level = prototype; level !== Object.prototype; level = Object.getPrototypeOf(level) as object) {
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level)))
-      if (name !== "constructor" && typeof value === "function") names.add(name);
-  }
-  return [...names];
 }

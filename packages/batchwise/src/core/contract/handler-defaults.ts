@@ -11,8 +11,6 @@ export type HandlerDefaults = Pick<
   "concurrency" | "maxBatchCost" | "maxBatchSize" | "order" | "prefetch"
 >;
 
-const NAMES: readonly (keyof HandlerDefaults)[] = ["concurrency", "maxBatchCost", "maxBatchSize", "order", "prefetch"];
-
 /** The batcher's name if its options give none: the handler's, if it has one. */
 export function nameOfHandler(handler: unknown): string {
   const name = (handler as { readonly name?: unknown } | null | undefined)?.name;
@@ -27,8 +25,8 @@ export function withHandlerDefaults(handler: unknown, given: unknown): unknown {
   const defaults = typeof handler === "object" ? (handler as { defaults?: unknown } | null)?.defaults : undefined;
   if (typeof defaults !== "object" || defaults === null) return given;
   if (given !== undefined && (typeof given !== "object" || given === null)) return given;
-  const known = NAMES.map((name) => [name, (defaults as HandlerDefaults)[name]]);
-  return mergeDefaults(given ?? {}, Object.fromEntries(known));
+  const { concurrency, maxBatchCost, maxBatchSize, order, prefetch } = defaults as HandlerDefaults;
+  return mergeDefaults(given ?? {}, { concurrency, maxBatchCost, maxBatchSize, order, prefetch });
 }
 
 export function mergeDefaults<Given extends BatchOptions<never, never>>(

@@ -17,15 +17,12 @@ export class LimiterGate implements LimiterClient {
   readonly #afterFailure: Timer;
   /** Granted cost that is not used yet. */
   #granted: number | null = null;
-  /** Cost of the last request. */
-  #asked = 0;
+  /** Cost of the last request; NaN if the same one may get another answer now. */
+  #asked = Number.NaN;
   #isAsking = false;
   #isWaiting = false;
-  /** The same request may get another answer now. */
-  #mayAskAgain = false;
-  /** After a failure: when the next request is allowed. */
+  /** After a failure: when the next request is allowed. Infinity: closed. */
   #pausesUntil: number = -Infinity;
-  #isClosed = false;
 
   /** `onChange` is called when a new request may succeed. */
   constructor(limiter: RateLimiter, services: Services, onChange: () => void) {
@@ -46,8 +43,8 @@ export class LimiterGate implements LimiterClient {
    * cannot be cut to an earlier, smaller grant.
    */
   ask(cost: number, isWhole: boolean): number | null {
-    if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();
-    const isNew = !this.#isWaiting || this.#mayAskAgain || cost !== this.#asked;
+    if (isWhole && this.#granted !== null && !(cost <= this.#asked)) this.withdraw();
+    const isNew = !this.#isWaiting || cost !== this.#asked;
     if (this.#granted === null && !this.#isAsking && isNew && !this.#isPausing()) this.#reserve(cost);
     return this.#granted;
   }
@@ -83,34 +80,32 @@ export class LimiterGate implements LimiterClient {
   /** Ends it with its batcher. */
   close(): void {
     this.withdraw();
-    this.#isClosed = true;
+    this.#pausesUntil = Infinity;
   }
 
   retry(): void {
-    this.#mayAskAgain = true;
+    this.#asked = Number.NaN;
     this.#onChange();
   }
 
   #reserve(cost: number): void {
     this.#asked = cost;
-    this.#mayAskAgain = false;
     this.#try(() => {
       const answer = this.#limiter.reserve(this, cost);
-      if (!isThenable(answer)) {
-        this.#take(answer);
-        return;
-      }
-      this.#isAsking = true;
-      Promise.resolve(answer).then(
-        (late) => this.#answered(() => this.#take(late)),
-        (error: unknown) => this.#answered(() => this.#failed(error)),
-      );
+      if (isThenable(answer)) void this.#takeLate(answer);
+      else this.#take(answer);
     });
   }
 
-  #answered(use: () => void): void {
+  /** Never rejects. */
+  async #takeLate(answer: PromiseLike<LimiterAnswer>): Promise<void> {
+    this.#isAsking = true;
+    try {
+      this.#take(await answer);
+    } catch (error) {
+      this.#failed(error);
+    }
     this.#isAsking = false;
-    this.#try(use);
     this.#onChange();
   }
 
@@ -136,7 +131,7 @@ export class LimiterGate implements LimiterClient {
   }
 
   #failed(error: unknown): void {
-    if (this.#isClosed) return;
+    if (this.#pausesUntil === Infinity) return;
     const now = this.#services.clock.now();
     this.#pausesUntil = now + PAUSE_AFTER_FAILURE_MS;
     this.#afterFailure.set(this.#pausesUntil, now);
