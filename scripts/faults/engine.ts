@@ -301,13 +301,13 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "core/run/recovery.ts",
-    find: "abort();\n    this.next(pauseMs);",
-    replace: "abort();",
+    find: "this.#owner.services);\n    this.next(pauseMs);",
+    replace: "this.#owner.services);",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch.ts",
-    find: "this.#recovery().giveUp(error, 0, () => this.#abort(call, error));",
+    find: "this.#recovery().giveUp(error, 0);",
     replace: 'failEntries(this.entries, error, "failed", this, this.#owner.services);',
   },
   {

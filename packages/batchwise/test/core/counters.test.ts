@@ -51,6 +51,19 @@ describe("stats()", () => {
     }
   });
 
+  test("counts an item as running until its answer, also where its batch runs on", async () => {
+    const of = rig<string>();
+    const leaving = new AbortController();
+    void of.batcher.submit("a");
+    of.batcher.submit("b", { signal: leaving.signal }).catch(() => {});
+    await of.clock.advance(0);
+    expect(of.batcher.stats()).toMatchObject({ running: 2, runningBatches: 1 });
+    leaving.abort();
+    expect(of.batcher.stats()).toMatchObject({ running: 1, runningBatches: 1, cancelled: 1 });
+    await echo(of);
+    expect(of.batcher.stats()).toMatchObject({ running: 0, runningBatches: 0 });
+  });
+
   test("adds up at rest, however items end", async () => {
     const clock = virtualClock();
     const batcher = createBatcher(

@@ -68,7 +68,7 @@ export interface BatcherStats {
   readonly waiting: number;
   /** Submits that a full queue holds back now (`onFull: "wait"`). */
   readonly blocked: number;
-  /** Items in running batches now. */
+  /** Items without an answer in running batches now. */
   readonly running: number;
   /** Batches running now. */
   readonly runningBatches: number;

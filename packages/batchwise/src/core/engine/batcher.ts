@@ -152,11 +152,18 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   stats(): BatcherStats {
-    const { recorder, clock } = this.#services;
-    const waiting = this.#services.queue.size + this.#admission.retrying;
-    const oldestAt = Math.min(this.#services.queue.oldestAt(), this.#scheduler.slots.pausingSince);
-    const { blocked } = this.#admission;
-    return recorder.snapshot({ waiting, blocked, oldestAt, learned: this.#scheduler.next.learned }, clock.now());
+    const { recorder, clock, queue } = this.#services;
+    const { slots, next } = this.#scheduler;
+    const { blocked, retrying } = this.#admission;
+    const gauges = {
+      waiting: queue.size + retrying,
+      blocked,
+      running: slots.running.reduce((items, { live }) => items + live, 0),
+      runningBatches: slots.running.length,
+      oldestAt: Math.min(queue.oldestAt(), slots.pausingSince),
+      learned: next.learned,
+    };
+    return recorder.snapshot(gauges, clock.now());
   }
 
   resetStats(): void {

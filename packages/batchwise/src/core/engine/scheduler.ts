@@ -122,8 +122,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
    */
   noteStuckMap(isStuck: boolean): void {
     this.next.stuckMaps += isStuck ? 1 : -1;
-    const hasChanged = this.next.stuckMaps === (isStuck ? 1 : 0);
-    if (hasChanged && this.services.options.maxWaitMs === Infinity) this.#reconsider();
+    if (this.services.options.maxWaitMs === Infinity) this.#reconsider();
   }
 
   drain(): void {
@@ -176,7 +175,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   paused(batch: Batch, isDue: boolean): void {
     this.slots.pause(batch);
     if (isDue) this.slots.enqueue(batch);
-    this.services.recorder.rests(batch.countedAs, this.services.clock.now());
+    this.services.recorder.runs(this.slots.running.length > 0, this.services.clock.now());
     this.#admission.noteRetrying(batch.live);
     this.#slotFreed();
   }
@@ -193,7 +192,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   ended(batch: Batch, now: number): void {
     const { recorder } = this.services;
     const runMs = now - batch.startedAt;
-    if (this.slots.remove(batch)) recorder.rests(batch.countedAs, now);
+    this.slots.remove(batch);
+    recorder.runs(this.slots.running.length > 0, now);
     recorder.batchEnded(runMs);
     this.next.record(batch, batch.callMs);
     this.#gathering.ended(batch, runMs);
@@ -370,9 +370,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
           if (this.#limiter.ask(cost, true) === null) return;
           this.#limiter.use(cost);
         }
-        batch.countedAs = batch.live;
         this.#admission.noteRetrying(-batch.live);
-        this.services.recorder.runs(batch.countedAs, this.services.clock.now());
+        this.services.recorder.runs(true, this.services.clock.now());
       }
       this.slots.grant();
     }

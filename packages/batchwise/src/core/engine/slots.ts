@@ -76,14 +76,10 @@ export class Slots {
     return false;
   }
 
-  /** Removes a batch that has ended. Returns whether it was running and not pausing. */
-  remove(batch: Batch): boolean {
-    if (this.#pausing?.delete(batch)) {
-      this.#unqueue(batch);
-      return false;
-    }
-    this.#stopRunning(batch);
-    return true;
+  /** Removes a batch that has ended. */
+  remove(batch: Batch): void {
+    if (this.#pausing?.delete(batch)) this.#unqueue(batch);
+    else this.#stopRunning(batch);
   }
 
   /** A batch has given its slot back and continues without it. */

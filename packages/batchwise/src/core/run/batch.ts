@@ -44,8 +44,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
 
   holdsSlot = false;
   isFollowed = false;
-  /** Number of running items, and its index among the running batches; see slots.ts. */
-  countedAs: number;
+  /** Its index among the running batches; see slots.ts. */
   slotIndex = 0;
   /** The turn in which it began, if that is watched; see gathering.ts. */
   turn: object | null = null;
@@ -84,7 +83,6 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     this.#taken = entries;
     this.entries = entries;
     this.live = entries.length;
-    this.countedAs = entries.length;
     this.predictedMs = owner.predict(cost);
     this.waitMs = owner.services.recorder.batchStarted(entries, reason, cost, now);
   }
@@ -203,9 +201,10 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   timedOut(error: unknown): void {
-    const call = this.call;
+    const { call } = this;
     this.#endCall(this.#owner.services.clock.now());
-    this.#recovery().giveUp(error, 0, () => this.#abort(call, error));
+    this.#abort(call, error);
+    this.#recovery().giveUp(error, 0);
   }
 
   #endCall(now: number): void {

@@ -63,7 +63,7 @@ export class Recovery<Batch extends RecoveringBatch> {
     if (this.#isOver) return;
     if (isRetried && entries.length > 0) this.#retry(Math.max(askedMs, backoffMs));
     else if (!isRetried && mayHalve && isolateFailures && entries.length > 1) this.#halve(entries, askedMs);
-    else this.giveUp(error, askedMs, () => {});
+    else this.giveUp(error, askedMs);
   }
 
   #halve(entries: readonly Entry[], pauseMs: number): void {
@@ -120,14 +120,13 @@ export class Recovery<Batch extends RecoveringBatch> {
   }
 
   /** Rejects the callers of the current entries, which are not tried again, and continues. */
-  giveUp(error: unknown, pauseMs: number, abort: () => void): void {
+  giveUp(error: unknown, pauseMs: number): void {
     if (this.isSplit) this.hasFailedHalf = true;
     else {
       this.hasFailed = true;
       this.error = error;
     }
     failEntries(this.#batch.entries, error, "failed", this.#batch, this.#owner.services);
-    abort();
     this.next(pauseMs);
   }
 

@@ -3,17 +3,14 @@
 // `submitted = completed + failed + cancelled + expired + rejected`.
 
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
-import type { BatcherStats, LearnedStats } from "../contract/stats.ts";
+import type { BatcherStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Moment } from "../time/turn.ts";
 import { Histogram } from "./histogram.ts";
 
 /** Current values that only the engine knows. */
-export interface Gauges {
-  readonly waiting: number;
-  readonly blocked: number;
+export interface Gauges extends Pick<BatcherStats, "waiting" | "blocked" | "running" | "runningBatches" | "learned"> {
   readonly oldestAt: number;
-  readonly learned: LearnedStats | null;
 }
 
 const MICROSECOND = 0.001;
@@ -38,8 +35,7 @@ class Counts {
 
 export class Recorder {
   #counts: Counts = new Counts();
-  #runningItems = 0;
-  #runningBatches = 0;
+  #isBusy = false;
   /** When the batcher came to rest after `close()`; null until then. */
   #closedAt: number | null = null;
 
@@ -68,12 +64,11 @@ export class Recorder {
   /** Counts a batch that starts to run. Returns the wait of its oldest entry. */
   batchStarted(entries: readonly Entry[], reason: BatchReason, cost: number, now: number): number {
     const counts = this.#counts;
-    const size = entries.length;
     counts.totals.batches += 1;
     counts.reasons[reason] += 1;
-    counts.batchSize.record(size, 1);
+    counts.batchSize.record(entries.length, 1);
     counts.batchCost.record(cost, 1);
-    this.runs(size, now);
+    this.runs(true, now);
     let longest = 0;
     let start = 0;
     while (start < entries.length) {
@@ -88,21 +83,14 @@ export class Recorder {
     return longest;
   }
 
-  /** A batch starts to run, new or after a pause. */
-  runs(size: number, now: number): void {
-    this.#runningItems += size;
-    if (this.#runningBatches === 0) this.#counts.busySince = now;
-    this.#runningBatches += 1;
-  }
-
-  /** A batch stops to run: it has ended, or pauses before a retry. */
-  rests(size: number, now: number): void {
-    this.#runningItems -= size;
-    this.#runningBatches -= 1;
-    if (this.#runningBatches > 0) return;
+  /** Call when a batch has started or stopped to run. `isBusy`: whether any runs now. */
+  runs(isBusy: boolean, now: number): void {
+    if (isBusy === this.#isBusy) return;
+    this.#isBusy = isBusy;
     const counts = this.#counts;
     // A listener may have reset the statistics since `now` was read.
-    counts.busyMs += Math.max(0, now - counts.busySince);
+    if (isBusy) counts.busySince = now;
+    else counts.busyMs += Math.max(0, now - counts.busySince);
   }
 
   batchEnded(runMs: number): void {
@@ -122,22 +110,19 @@ export class Recorder {
     if (open > 0) this.submitted(open, { at: now });
   }
 
-  snapshot({ waiting, blocked, oldestAt, learned }: Gauges, now: number): BatcherStats {
+  snapshot({ oldestAt, ...gauges }: Gauges, now: number): BatcherStats {
     const counts = this.#counts;
     const batchSize = counts.batchSize.quantiles();
     const batchCost = counts.batchCost.quantiles();
     const until = Math.min(now, this.#closedAt ?? Infinity);
-    const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - counts.busySince : 0);
+    const busyMs = counts.busyMs + (this.#isBusy ? now - counts.busySince : 0);
     const lifeMs = counts.submitted > 0 ? Math.max(0, until - counts.startedAt) : 0;
     return Object.freeze({
       submitted: counts.submitted,
       ...counts.outcomes,
       ...counts.totals,
       batchesByReason: Object.freeze({ ...counts.reasons }),
-      waiting,
-      blocked,
-      running: this.#runningItems,
-      runningBatches: this.#runningBatches,
+      ...gauges,
       averageBatchSize: batchSize.mean,
       averageBatchCost: batchCost.mean,
       utilization: lifeMs > 0 ? Math.min(1, busyMs / lifeMs) : 0,
@@ -148,8 +133,7 @@ export class Recorder {
       latencyMs: counts.latencyMs.quantiles(),
       batchSize,
       batchCost,
-      oldestWaitMs: waiting === 0 ? 0 : Math.max(0, now - oldestAt),
-      learned,
+      oldestWaitMs: gauges.waiting === 0 ? 0 : Math.max(0, now - oldestAt),
     });
   }
 }

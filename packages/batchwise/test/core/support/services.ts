@@ -29,7 +29,7 @@ export function servicesKit(given?: BatchOptions<unknown, unknown>): ServicesKit
   const { recorder } = services;
   const stats = (): BatcherStats =>
     recorder.snapshot(
-      { waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null },
+      { waiting: 0, blocked: 0, running: 0, runningBatches: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null },
       services.clock.now(),
     );
   return { clock, services, warnings, stats };
