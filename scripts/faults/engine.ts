@@ -206,9 +206,9 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "does not drain while paused",
-    file: "core/policy/decide.ts",
-    find: "if (state.isDraining) return",
-    replace: "if (state.isDraining && !state.isPaused) return",
+    file: "core/engine/scheduler.ts",
+    find: "this.next.isPaused = false;\n    this.#look();",
+    replace: "this.#look();",
   },
 ];
 
@@ -356,8 +356,8 @@ const running: readonly Fault[] = [
   {
     name: "computes equal items twice",
     file: "core/submit/in-flight.ts",
-    find: "return this.#byScope?.get(scope);",
-    replace: "return this.#byScope?.get(scope + scope);",
+    find: "return this.#byScope.get(scope);",
+    replace: "return this.#byScope.get(scope + scope);",
   },
   {
     name: "answers from the cache of another key",

@@ -160,7 +160,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       blocked,
       running: slots.running.reduce((items, { live }) => items + live, 0),
       runningBatches: slots.running.length,
-      oldestAt: Math.min(queue.oldestAt(), slots.pausingSince),
+      oldestAt: [...slots.pausing].reduce((oldest, { oldestAt }) => Math.min(oldest, oldestAt), queue.oldestAt()),
       learned: next.learned,
     };
     return recorder.snapshot(gauges, clock.now());

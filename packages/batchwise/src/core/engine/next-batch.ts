@@ -31,6 +31,7 @@ export class NextBatch implements ChoiceState, TargetView {
   packer: Packer = FIFO;
   gate: Gate = "open";
   passedAt: number = -Infinity;
+  /** A flush may send what it covers, and no more. False while draining. */
   isPaused = false;
   isDraining = false;
   /** Number of maps that take no more items while their readers wait for running ones. */
@@ -74,7 +75,7 @@ export class NextBatch implements ChoiceState, TargetView {
   }
 
   isHeld(): boolean {
-    return this.isFlushOnly || this.#limiter?.hasAsked === true;
+    return this.isPaused || this.#limiter?.hasAsked === true;
   }
 
   letGo(entries: readonly Entry[], error: Error): void {
@@ -118,11 +119,6 @@ export class NextBatch implements ChoiceState, TargetView {
     return this.#admission.isFull;
   }
 
-  /** While paused a flush may send what it covers and no more. */
-  get isFlushOnly(): boolean {
-    return this.isPaused && !this.isDraining;
-  }
-
   /** True if waiting items are certain to wait for the gate: a look before would delay callers. */
   waitsForGate(): boolean {
     const { size, isFlushed } = this.queue;
@@ -162,8 +158,8 @@ export class NextBatch implements ChoiceState, TargetView {
 
   /** The next batch of a lane; null while the limiter says no. */
   pack(lane: Lane, now: number): PackedBatch | null {
-    const upTo = this.isFlushOnly ? (lane.flushes?.upTo ?? -1) : Infinity;
-    const waiting = this.isFlushOnly ? lane.size : this.queue.size;
+    const upTo = this.isPaused ? (lane.flushes?.upTo ?? -1) : Infinity;
+    const waiting = this.isPaused ? lane.size : this.queue.size;
     const state = { freeSlots: this.slots.free, waiting, runTimes: this.#times };
     const caps = this.#limited(this.packer.capsOf(lane, this.services.options, state));
     const whole = this.packer.pack(lane, caps, now, upTo);

@@ -100,7 +100,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   pause(): void {
-    this.next.isPaused = true;
+    this.next.isPaused = !this.next.isDraining;
     if (this.#limiter !== null) this.#look();
   }
 
@@ -127,6 +127,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   drain(): void {
     this.next.isDraining = true;
+    this.next.isPaused = false;
     this.#look();
   }
 
@@ -161,10 +162,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       this.#isPumping = false;
     }
     if (this.#pumpAgain) this.#look();
-  }
-
-  predict(cost: number): number | null {
-    return this.next.target?.predict(cost) ?? null;
   }
 
   slotReleased(): void {
@@ -299,15 +296,15 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       if (gate === "open") this.#wakeUp().set(Math.min(choice.wakeAt, lateAt), now);
       return false;
     }
-    const { isFlushOnly } = this.next;
+    const { isPaused } = this.next;
     const batch = this.next.pack(choice.lane, now);
     if (batch === null) return this.#waitForEvent();
     this.services.signals?.sendAway(batch.entries);
     // A cost function may have paused the batcher, or callers of the batch may have left.
-    const isStale = this.#queue.departures !== departures || this.next.isFlushOnly !== isFlushOnly;
+    const isStale = this.#queue.departures !== departures || this.next.isPaused !== isPaused;
     if (isStale) return true;
     if (batch.entries.length === 0) return this.#waitForEvent();
-    this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane.key, now);
+    this.#send(batch, batch.full ?? (isPaused ? "flush" : choice.reason), choice.lane.key, now);
     return true;
   }
 
@@ -379,6 +376,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   #send(packed: PackedBatch, reason: BatchReason, key: string | undefined, now: number): void {
     const batch = new Batch(packed, reason, key, now, this);
+    batch.predictedMs = this.next.target?.predict(packed.cost) ?? null;
     batch.flushes = this.#queue.take(packed.entries, batch);
     batch.holdsSlot = this.slots.add(batch);
     this.#limiter?.use(packed.cost);

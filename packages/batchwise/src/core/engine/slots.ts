@@ -32,13 +32,6 @@ export class Slots {
     return this.#pausing ?? NONE;
   }
 
-  /** Submit time of their oldest item; Infinity if there is none. */
-  get pausingSince(): number {
-    let since = Infinity;
-    for (const { oldestAt } of this.pausing) since = Math.min(since, oldestAt);
-    return since;
-  }
-
   /** The batch that gets the next free slot, before any new one. */
   get next(): Batch | undefined {
     return this.#queued?.[0];

@@ -60,12 +60,12 @@ export class WakeUp {
 
   /** True if only a flush, `close()` or another submit sends the waiting items. */
   get #holdsItems(): boolean {
-    return this.#services.queue.size > 0 && (this.#next.maxWaitMs === Infinity || this.#next.isFlushOnly);
+    return this.#services.queue.size > 0 && (this.#next.maxWaitMs === Infinity || this.#next.isPaused);
   }
 
   /** The process is about to end: sends items held for `flush()` or `close()`, unless paused. */
   #sendHeld(): void {
-    const isPaused = this.#next.isFlushOnly;
+    const { isPaused } = this.#next;
     if (isPaused && this.#hasWarnedOfPause) return;
     this.#hasWarnedOfPause = isPaused;
     warnOfHeldItems(this.#services.queue.size, isPaused, this.#services.events);

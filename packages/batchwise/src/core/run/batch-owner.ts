@@ -2,9 +2,10 @@
 // by which they report.
 
 import type { Services } from "../submit/services.ts";
+import type { Steps } from "../time/deadlines.ts";
 import type { Opening } from "./opening.ts";
 
-export interface BatchOwner<Batch> {
+export interface BatchOwner<Batch> extends Steps {
   readonly services: Services;
   readonly opening: Opening | null;
   /**
@@ -12,8 +13,6 @@ export interface BatchOwner<Batch> {
    */
   sequence: number;
   readonly random: number;
-  /** See `LatencyTarget`; null without a target. */
-  predict(cost: number): number | null;
   /** The batch continues without its slot. */
   slotReleased(): void;
   /**
@@ -26,6 +25,4 @@ export interface BatchOwner<Batch> {
   /** A pausing batch requests a slot for another call. */
   wantsSlot(batch: Batch): void;
   ended(batch: Batch, now: number): void;
-  /** Runs work whose consequences for other batches are handled after it. */
-  inOneStep(work: () => void): void;
 }

@@ -31,7 +31,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   /** Wait of its oldest item, in ms. */
   readonly waitMs: number;
   /** See `BatchEvent`. */
-  readonly predictedMs: number | null;
+  predictedMs: number | null = null;
   /** All entries that it was made of. */
   #taken: readonly Entry[];
   /** The entries of the current call, or of the next one. */
@@ -83,7 +83,6 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     this.#taken = entries;
     this.entries = entries;
     this.live = entries.length;
-    this.predictedMs = owner.predict(cost);
     this.waitMs = owner.services.recorder.batchStarted(entries, reason, cost, now);
   }
 

@@ -104,23 +104,22 @@ export function scopeOf(key: string | undefined, dedupeKey: string): string {
 /** The places that equal items may join. None is opened without `dedupe`. */
 export class InFlight {
   readonly cache: ResultCache | undefined;
-  #byScope: Map<string, SharedEntry> | null = null;
+  readonly #byScope: Map<string, SharedEntry> = new Map();
 
   constructor(cache: ResultCache | undefined) {
     this.cache = cache;
   }
 
   get size(): number {
-    return this.#byScope?.size ?? 0;
+    return this.#byScope.size;
   }
 
   find(scope: string): SharedEntry | undefined {
-    return this.#byScope?.get(scope);
+    return this.#byScope.get(scope);
   }
 
   open(scope: string, cacheKey: string, entry: Entry): SharedEntry {
     const shared = new SharedEntry(this, scope, cacheKey, entry);
-    this.#byScope ??= new Map();
     this.#byScope.set(scope, shared);
     return shared;
   }
@@ -156,6 +155,6 @@ export class InFlight {
 
   /** Removes a place, so that no caller joins it. */
   forget(shared: SharedEntry): void {
-    if (this.#byScope?.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
+    if (this.#byScope.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
   }
 }

@@ -83,13 +83,9 @@ export interface TurnEnd {
   turnEnded(): void;
 }
 
-interface TimedEnd extends TurnEnd {
-  readonly clock: Clock;
-}
-
 /** The current turn, opened by its first submit or event. The clock is read once per turn. */
 export class Turn {
-  readonly #end: TimedEnd;
+  readonly #end: TurnEnd & { readonly clock: Clock };
   /** Schedules the ends of turns, if the clock has `endOfTurn`. */
   readonly #ends: Schedule | undefined;
   /** Schedules the end of a turn. Made with the first one. */
@@ -98,7 +94,7 @@ export class Turn {
   #sequence = 0;
 
   /** `ends`: of a clock that ends turns itself. */
-  constructor(end: TimedEnd, ends?: Schedule) {
+  constructor(end: TurnEnd & { readonly clock: Clock }, ends?: Schedule) {
     this.#end = end;
     this.#ends = ends;
   }
