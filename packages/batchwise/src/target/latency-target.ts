@@ -104,7 +104,7 @@ class TargetRule implements LatencyTarget {
     if (!this.#sizes.isTight || running.length === 0 || this.#view.isHeld()) return 0;
     const cost = this.#waitingCost;
     const isEnough = queue.size >= preferredBatchSize || cost >= this.#sizes.cost;
-    if (isEnough || (key !== undefined && queue.byAge.size > 1)) return 0;
+    if (isEnough || (key !== undefined && queue.lineCount > 1)) return 0;
     let [lastAt, runMs] = [0, 0];
     for (const { cost, startedAt } of running) {
       lastAt = Math.max(lastAt, startedAt);
@@ -128,10 +128,9 @@ class TargetRule implements LatencyTarget {
 
   /** True if the waiting items are not in one line of plain ones. */
   get #isMixed(): boolean {
-    const { byAge } = this.#view.queue;
-    const line = byAge.first?.value;
+    const { lineCount, oldestLine: line } = this.#view.queue;
     if (line === undefined) return false;
-    return byAge.size > 1 || line.priority !== 0 || line.lane.key !== undefined || this.#options.fairBy !== undefined;
+    return lineCount > 1 || line.priority !== 0 || line.lane.key !== undefined || this.#options.fairBy !== undefined;
   }
 
   get #isFree(): boolean {
@@ -171,10 +170,9 @@ class TargetRule implements LatencyTarget {
     return this.#options.batchCost === "sum" ? itemsCost : items * this.#sizes.itemCost;
   }
 
-  /** The cost of all waiting items; items that are in no lane yet cost 1. */
+  /** The cost of all waiting items; those of other lanes than the oldest item's count as 1. */
   get #waitingCost(): number {
-    const { byAge, size } = this.#view.queue;
-    const lane = byAge.first?.value.lane;
+    const { oldestLane: lane, size } = this.#view.queue;
     return this.#costOf(size, lane === undefined ? size : lane.cost + size - lane.size);
   }
 

@@ -70,7 +70,7 @@ export class NextBatch implements ChoiceState, TargetView {
     const hasFallen = caps.maxBatchCost < this.#admission.caps.maxBatchCost;
     this.#admission.caps = caps;
     // A single lane is the most urgent one, and is checked anyway.
-    if (!hasFallen || this.queue.byAge.size < 2) return;
+    if (!hasFallen || this.queue.lineCount < 2) return;
     for (const lane of this.queue.lanes()) if (mayBeReady(lane, caps)) this.queue.markHot(lane);
   }
 
@@ -141,18 +141,20 @@ export class NextBatch implements ChoiceState, TargetView {
   }
 
   /**
-   * The next batch where only plain items wait and nothing holds them: the general way would come
-   * to the same batch. It may go when it is full or has gathered. Null where there is more to
-   * decide.
+   * The next batch if the first entries of a single line need not be copied and nothing holds them:
+   * the general way would come to the same batch. It may go when it is full or has gathered. Null
+   * if there is more to decide.
    */
   plain(): PackedBatch | null {
     const { maxBatchSize, batchCost, maxBatchCost } = this.#admission.caps;
     if (this.services.options.maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
-    if (this.packer !== FIFO || batchCost !== "sum") return null;
-    const entries = this.queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
+    if (this.packer !== FIFO || batchCost !== "sum" || this.services.signals !== null) return null;
+    const entries = this.queue.whole(maxBatchSize);
     if (entries === null) return null;
-    const cost = entries.length;
-    const full = cost >= maxBatchSize || this.isQueueFull ? "size" : cost >= maxBatchCost ? "cost" : null;
+    let cost = 0;
+    for (let index = 0; index < entries.length; index += 1) cost += (entries[index] as Entry).cost;
+    if (cost > maxBatchCost) return null;
+    const full = entries.length >= maxBatchSize || this.isQueueFull ? "size" : cost >= maxBatchCost ? "cost" : null;
     return { entries, cost, full };
   }
 

@@ -75,32 +75,40 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
   }
 
   add(entry: Entry): boolean {
-    if (entry.moment !== this.#lastMoment) {
-      const youngest = this.last?.entries.at(-1);
-      if (youngest !== undefined && youngest.moment.at > entry.moment.at) return this.#insertByAge(entry);
-    }
-    return this.append(entry, LONGEST_CHUNK);
-  }
-
-  /** Adds an entry that is not older than the youngest one, to a chunk of at most `length`. */
-  append(entry: Entry, length: number): boolean {
+    if (entry.moment !== this.#lastMoment && !this.#isYoungest(entry)) return this.#insertByAge(entry);
     const { last } = this;
-    this.#lastMoment = entry.moment;
-    if (last === null || last.entries.length >= length) {
-      link(this, new Chunk(this, [entry]), last);
-      return last === null;
-    }
+    if (last === null || last.entries.length >= this.chunkLength) return this.#append([entry]);
     last.entries.push(entry);
     entry.holder = last;
     return false;
   }
 
-  /** The same for many, in chunks of `length`. */
-  appendAll(entries: readonly Entry[], length: number): void {
-    for (let from = 0; from < entries.length; from += length) {
-      link(this, new Chunk(this, entries.slice(from, from + length)), this.last);
-    }
+  /** True unless an entry is younger. */
+  #isYoungest({ moment }: Entry): boolean {
+    const youngest = this.last?.entries.at(-1);
+    if (youngest !== undefined && youngest.moment.at > moment.at) return false;
+    this.#lastMoment = moment;
+    return true;
+  }
+
+  /** Adds a chunk. Returns whether it is the only one. */
+  #append(entries: Entry[]): boolean {
+    link(this, new Chunk(this, entries), this.last);
+    return this.first === this.last;
+  }
+
+  /** The same for entries that are not older than the youngest one. */
+  addAll(entries: readonly Entry[]): boolean {
+    const wasEmpty = this.first === null;
+    const length = this.chunkLength;
+    for (let from = 0; from < entries.length; from += length) this.#append(entries.slice(from, from + length));
     this.#lastMoment = entries.at(-1)?.moment ?? null;
+    return wasEmpty;
+  }
+
+  /** Most entries of a chunk. */
+  get chunkLength(): number {
+    return LONGEST_CHUNK;
   }
 
   /** Inserts an older entry after all entries at least as old. */
@@ -119,19 +127,27 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
     for (let index = from; index < end; ) {
       const chunk = (entries[index] as Entry).holder as Chunk;
       const held = chunk.entries;
+      if (held === entries) {
+        this.#drop(chunk);
+        return;
+      }
       const start = held.indexOf(entries[index] as Entry);
-      let count = held === entries ? end : 1;
+      let count = 1;
       while (index + count < end && held[start + count] === entries[index + count]) count += 1;
       index += count;
       if (count === held.length) {
-        unlink(this, chunk);
-        chunk.entries = NONE;
+        this.#drop(chunk);
       } else if (start === 0 && count === 1) {
         held.shift();
       } else {
         held.splice(start, count);
       }
     }
+  }
+
+  #drop(chunk: Chunk): void {
+    unlink(this, chunk);
+    chunk.entries = NONE;
   }
 
   /** The first `most` entries, or all if fewer, if just these are in the first chunk; else null. */

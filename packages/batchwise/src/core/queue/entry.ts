@@ -40,7 +40,7 @@ export class ItemFacts {
 }
 
 /** The facts of all plain items. Never changed. */
-const NO_FACTS: ItemFacts = new ItemFacts();
+export const NO_FACTS: ItemFacts = new ItemFacts();
 
 export class Entry {
   item: unknown;

@@ -3,7 +3,7 @@
 
 import { Earliest } from "../time/earliest.ts";
 import { Heap, HeapNode } from "../time/heap.ts";
-import type { Entry, Urgency } from "./entry.ts";
+import { type Entry, NO_FACTS, type Urgency } from "./entry.ts";
 import { type Chunk, EntryList, type EntryOwner, type Reader } from "./entry-list.ts";
 import { FairOrder } from "./fair-order.ts";
 import type { Marks } from "./flush.ts";
@@ -15,12 +15,14 @@ export class Line extends EntryList implements EntryOwner, Source {
   readonly lane: Lane;
   readonly priority: number;
   readonly isSmall: boolean;
+  /** True for entries that have neither a key nor `isSmall`. */
+  readonly #isPlain: boolean;
   readonly #lead: Lead;
   /** Tenants have the entries, if they share the line. */
   readonly #tenants: FairOrder | null;
-  /** Its places by rank and by age among the lines of all lanes. */
-  readonly place: HeapNode<Line> = new HeapNode<Line>(this);
-  readonly #byAge: HeapNode<Line> = new HeapNode<Line>(this);
+  /** Its places by rank and by age among the lines of all lanes. Made when there are others. */
+  place: HeapNode<Line> | null = null;
+  #byAge: HeapNode<Line> | null = null;
   /** Its place by rank in its lane. Made when the lane has a second line. */
   #inLane: HeapNode<Line> | null = null;
   /** The oldest entry, if the last batch did not take it. */
@@ -31,12 +33,18 @@ export class Line extends EntryList implements EntryOwner, Source {
     this.lane = lane;
     this.priority = priority;
     this.isSmall = isSmall;
+    this.#isPlain = lane.key === undefined && !isSmall;
     this.#lead = lead;
     this.#tenants = isFair ? new FairOrder(this) : null;
   }
 
   get line(): this {
     return this;
+  }
+
+  /** True if it is the line of an entry without rare facts. */
+  takes({ facts, priority }: Entry): boolean {
+    return facts === NO_FACTS && priority === this.priority && this.#isPlain;
   }
 
   override get oldest(): Entry | null {
@@ -49,11 +57,14 @@ export class Line extends EntryList implements EntryOwner, Source {
     return isOldest;
   }
 
-  /** Counts `added` plain entries that are already in its list. */
-  count(added: number): void {
-    this.lane.size += added;
-    this.lane.cost += added;
-    this.noteOldest();
+  override addAll(entries: readonly Entry[]): boolean {
+    const isOldest = super.addAll(entries);
+    if (isOldest) this.noteOldest();
+    return isOldest;
+  }
+
+  override get chunkLength(): number {
+    return this.lane.owner.chunkLength;
   }
 
   /** An entry leaves early. */
@@ -68,11 +79,6 @@ export class Line extends EntryList implements EntryOwner, Source {
     this.lane.noteDeadline(entry);
   }
 
-  /** Removes entries that it has not counted, for a batch. */
-  takeArrivals(entries: readonly Entry[]): void {
-    super.remove(entries, 0, entries.length);
-  }
-
   /** Removes the entries of `[from, end)` for a batch. */
   take(entries: readonly Entry[], from: number, end: number): void {
     const { oldest } = this;
@@ -80,9 +86,7 @@ export class Line extends EntryList implements EntryOwner, Source {
     this.passedOver = this.oldest === oldest ? oldest : null;
   }
 
-  /** Counts arrivals first: one may become its oldest entry, which has a place in the heaps. */
   override remove(entries: readonly Entry[], from: number, end: number, isServed: boolean = false): void {
-    this.lane.owner.countArrivals();
     if (this.#tenants === null) super.remove(entries, from, end);
     else this.#tenants.remove(entries, from, end, isServed);
     this.noteOldest();
@@ -102,13 +106,17 @@ export class Line extends EntryList implements EntryOwner, Source {
 
   /** Updates its places. Only a line with entries is in a heap. */
   noteOldest(): void {
-    const { oldest } = this;
     const { owner, byRank } = this.lane;
-    if (byRank !== null) this.#inLane ??= new HeapNode<Line>(this);
+    if (owner.byRank === null || owner.byAge === null) return;
+    const { oldest } = this;
+    this.place ??= new HeapNode<Line>(this);
+    this.#byAge ??= new HeapNode<Line>(this);
     this.#put(owner.byRank, this.place, oldest);
-    if (byRank !== null) this.#put(byRank, this.#inLane as HeapNode<Line>, oldest);
     if (oldest === null) owner.byAge.remove(this.#byAge);
     else owner.byAge.put(this.#byAge, oldest.moment.at);
+    if (byRank === null) return;
+    this.#inLane ??= new HeapNode<Line>(this);
+    this.#put(byRank, this.#inLane, oldest);
   }
 
   #put(heap: Heap<Line>, place: HeapNode<Line>, oldest: Entry | null): void {
@@ -127,15 +135,15 @@ const KEPT_EMPTY = 8;
 
 /** Keeps totals over all lanes. */
 export interface LaneOwner {
-  /** Lines with entries, by the rank and by the age of their oldest entry. */
-  readonly byRank: Heap<Line>;
-  readonly byAge: Heap<Line>;
+  /** Lines with entries, by the rank and by the age of their oldest entry; null for one line. */
+  readonly byRank: Heap<Line> | null;
+  readonly byAge: Heap<Line> | null;
+  /** Most entries of a chunk. */
+  readonly chunkLength: number;
   /** Called when the entries that left in one step have been counted. */
   noteLeft(lane: Lane, count: number): void;
   /** The lane's earliest deadline has changed. */
   noteDeadline(lane: Lane): void;
-  /** Has plain entries that have arrived counted by their line. */
-  countArrivals(): void;
   /** Moves a waiting entry to the line of a higher priority. */
   raise(entry: Entry, joined: Urgency): void;
 }
@@ -177,11 +185,11 @@ export class Lane {
     return this.#lines?.get(lineKey(entry));
   }
 
-  open(line: Line): Line {
+  open(line: Line): void {
     const first = this.#first;
     if (first === null) {
       this.#first = line;
-      return line;
+      return;
     }
     this.#lines ??= new Map([[lineKey(first), first]]);
     if (this.byRank === null) {
@@ -194,7 +202,6 @@ export class Lane {
       }
     }
     this.#lines.set(lineKey(line), line);
-    return line;
   }
 
   /** How many lines have entries, if any has. */
@@ -202,9 +209,9 @@ export class Lane {
     return this.byRank?.size ?? 1;
   }
 
-  /** The place of its first line in the heap of all lanes' lines, by rank. Requires an entry. */
+  /** The place of its first line among all lines. Requires an entry, and a second line somewhere. */
   get place(): HeapNode<Line> {
-    return (this.byRank?.first?.value ?? (this.#first as Line)).place;
+    return (this.byRank?.first?.value ?? (this.#first as Line)).place as HeapNode<Line>;
   }
 
   /** Submit time of the oldest entry of all lines; Infinity if the lane is empty. */
@@ -226,11 +233,6 @@ export class Lane {
       first.push(next);
     }
     return first;
-  }
-
-  added({ cost }: Entry): void {
-    this.size += 1;
-    this.cost += cost;
   }
 
   /** Call for each entry that leaves, for a batch or early. */

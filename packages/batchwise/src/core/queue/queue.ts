@@ -16,7 +16,7 @@ export interface QueueOptions {
   readonly priorityAgingMs: number;
 }
 
-/** A plain entry. */
+/** The urgency of a plain entry. */
 const PLAIN: Urgency = { priority: 0, isSmall: false };
 
 const NO_LANES: ReadonlySet<Lane> = new Set();
@@ -28,23 +28,21 @@ export class Queue implements LaneOwner {
   /** The lane of entries without a key, which is kept when it is empty. */
   #keyless: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
-  readonly byRank: Heap<Line> = new Heap();
-  readonly byAge: Heap<Line> = new Heap();
+  /** The line that came first. */
+  #first: Line | null = null;
+  /** Made for a second line, of any lane. */
+  byRank: Heap<Line> | null = null;
+  byAge: Heap<Line> | null = null;
   /** Lanes with entries that a flush covers. */
   #flushedLanes = 0;
   #keepsDeadlines = false;
   /** Lanes with deadlines, the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
-  /** Number of entries that their lanes have counted. */
-  #counted = 0;
-  /** Number of plain entries that came last. Their line counts them when an order is needed. */
-  #arrived = 0;
-  /** Their line. */
-  #plain: Line | null = null;
-  /** How many more may arrive, and how many make a batch. */
-  #room = 0;
-  #batchSize = 1;
+  /** Number of waiting entries. */
+  size = 0;
+  /** Entries of a chunk: with as many as a batch has, the first chunk is the next batch. */
+  chunkLength: number = LONGEST_CHUNK;
   /** Increases whenever an entry has left, for a batch or early. */
   departures = 0;
   /** Increases whenever a lane is marked hot. */
@@ -56,65 +54,35 @@ export class Queue implements LaneOwner {
     this.#priorityAgingMs = priorityAgingMs;
   }
 
-  /** Number of waiting entries. */
-  get size(): number {
-    return this.#counted + this.#arrived;
-  }
-
   push(entry: Entry): Lane {
-    this.countArrivals();
-    const lane = this.#lane(entry.key);
-    this.#counted += 1;
-    lane.added(entry);
-    this.#lineOf(lane, entry).add(entry);
+    const first = this.#first;
+    const line = first?.takes(entry) === true ? first : this.#lineOf(this.#lane(entry.key), entry);
+    const { lane } = line;
+    this.size += 1;
+    lane.size += 1;
+    lane.cost += entry.cost;
+    line.add(entry);
     if (this.#keepsDeadlines) lane.noteDeadline(entry);
     return lane;
   }
 
-  /** Lets up to `most` plain entries arrive, none older than a waiting one. */
-  makeRoom(most: number, batchSize: number): void {
-    this.#plain = this.#lineOf(this.#lane(undefined), PLAIN);
-    this.#room = most;
-    this.#batchSize = Math.min(batchSize, LONGEST_CHUNK);
-  }
-
-  /** No plain entry arrives until there is room again. */
-  endRoom(): void {
-    this.#room = 0;
-  }
-
-  /** Adds a plain entry, which cannot leave early. Returns false if there is no room. */
-  arrive(entry: Entry): boolean {
-    if (this.#room <= 0) return false;
-    this.#room -= 1;
-    this.#arrived += 1;
-    (this.#plain as Line).append(entry, this.#batchSize);
-    return true;
-  }
-
-  /** The same for many, which have room. */
-  arriveAll(entries: readonly Entry[]): void {
-    this.#room -= entries.length;
-    this.#arrived += entries.length;
-    this.#plain?.appendAll(entries, this.#batchSize);
+  /** Adds plain entries, none older than a waiting one. */
+  pushAll(entries: readonly Entry[]): void {
+    const lane = this.#lane(undefined);
+    this.size += entries.length;
+    lane.size += entries.length;
+    lane.cost += entries.length;
+    this.#lineOf(lane, PLAIN).addAll(entries);
   }
 
   /**
-   * The first `most` arrivals, or all if they are fewer, if no other entry waits and they need not
-   * be copied; else null.
+   * The first `most` entries, or all if they are fewer, if only one line of entries without a key
+   * has any and they need not be copied; else null.
    */
-  arrivals(most: number): readonly Entry[] | null {
-    return this.#arrived === 0 || this.#counted > 0 ? null : (this.#plain as Line).whole(most);
-  }
-
-  /** Needed for an order among all entries. */
-  countArrivals(): void {
-    this.#room = 0;
-    const arrived = this.#arrived;
-    if (arrived === 0) return;
-    this.#arrived = 0;
-    this.#counted += arrived;
-    this.#plain?.count(arrived);
+  whole(most: number): readonly Entry[] | null {
+    if (this.lineCount !== 1 || this.isFlushed || this.#isFair) return null;
+    const line = this.mostUrgentLine as Line;
+    return line.lane.key === undefined ? line.whole(most) : null;
   }
 
   /** Moves a waiting entry to a more urgent line, at the place of its age. */
@@ -130,7 +98,7 @@ export class Queue implements LaneOwner {
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    this.#counted -= count;
+    this.size -= count;
     if (lane.size === 0) this.#forget(lane);
     if (lane.flushes?.release() === true) {
       lane.flushes = null;
@@ -176,27 +144,44 @@ export class Queue implements LaneOwner {
     return this.#byDeadline?.first?.value;
   }
 
+  /** Number of lines with entries. */
+  get lineCount(): number {
+    return this.byRank === null ? Math.min(1, this.size) : this.byRank.size;
+  }
+
+  /** The line whose first entry goes before every other line's. */
+  get mostUrgentLine(): Line | undefined {
+    return this.byRank === null ? this.#single : this.byRank.first?.value;
+  }
+
+  /** The line with the entry that has waited longest. */
+  get oldestLine(): Line | undefined {
+    return this.byAge === null ? this.#single : this.byAge.first?.value;
+  }
+
+  /** The only line, if it has entries. */
+  get #single(): Line | undefined {
+    return this.#first === null || this.#first.oldest === null ? undefined : this.#first;
+  }
+
   /** The lane whose first entry goes before every other lane's. */
   get mostUrgent(): Lane | undefined {
-    this.countArrivals();
-    return this.byRank.first?.value.lane;
+    return this.mostUrgentLine?.lane;
   }
 
   /** The lane with the entry that has waited longest. */
   get oldestLane(): Lane | undefined {
-    this.countArrivals();
-    return this.byAge.first?.value.lane;
+    return this.oldestLine?.lane;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
-    this.countArrivals();
-    return this.byAge.first?.value.oldest ?? null;
+    return this.oldestLine?.oldest ?? null;
   }
 
   /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
-    return this.byAge.first?.key ?? this.#plain?.oldest?.moment.at ?? Infinity;
+    return this.oldest?.moment.at ?? Infinity;
   }
 
   /** True if a flush covers waiting entries. */
@@ -210,17 +195,18 @@ export class Queue implements LaneOwner {
    */
   take(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     if (entries.length === 0) return NO_FLUSHES;
-    if (this.#counted === 0) return this.#takeArrivals(entries, holder);
     const { lane } = lineOf(entries[0] as Entry);
     const flushes = lane.flushes?.batchStarted(entries) ?? NO_FLUSHES;
     const isWatched = this.#keepsDeadlines || lane.flushes !== null;
     let cost = 0;
     for (let from = 0; from < entries.length; ) {
+      let { holder: chunk } = entries[from] as Entry;
       const line = lineOf(entries[from] as Entry);
       let end = from;
       for (; end < entries.length; end += 1) {
         const entry = entries[end] as Entry;
-        if (lineOf(entry) !== line) break;
+        if (entry.holder !== chunk && lineOf(entry) !== line) break;
+        chunk = entry.holder;
         if (isWatched) lane.left(entry);
         cost += entry.cost;
       }
@@ -229,14 +215,6 @@ export class Queue implements LaneOwner {
     }
     lane.noteLeft(entries.length, cost);
     return flushes;
-  }
-
-  #takeArrivals(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
-    this.departures += 1;
-    this.#arrived -= entries.length;
-    this.#plain?.takeArrivals(entries);
-    for (let index = 0; index < entries.length; index += 1) (entries[index] as Entry).holder = holder;
-    return NO_FLUSHES;
   }
 
   /**
@@ -272,14 +250,12 @@ export class Queue implements LaneOwner {
   /** Starts or stops to keep each lane's earliest deadline. */
   keepDeadlines(isKept: boolean): void {
     if (isKept === this.#keepsDeadlines) return;
-    this.countArrivals();
     this.#keepsDeadlines = isKept;
     for (const lane of this.#all()) lane.keepDeadlines(isKept);
   }
 
   /** All lanes with waiting entries. */
   *lanes(): Iterable<Lane> {
-    this.countArrivals();
     for (const lane of this.#all()) if (lane.size > 0) yield lane;
   }
 
@@ -306,7 +282,16 @@ export class Queue implements LaneOwner {
   #lineOf(lane: Lane, of: Urgency): Line {
     const known = lane.line(of);
     if (known !== undefined) return known;
-    return lane.open(new Line(lane, of, leadOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair));
+    const line = new Line(lane, of, leadOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair);
+    lane.open(line);
+    if (this.#first === null) {
+      this.#first = line;
+    } else if (this.byRank === null) {
+      this.byRank = new Heap();
+      this.byAge = new Heap();
+      this.#first.noteOldest();
+    }
+    return line;
   }
 
   #forget(lane: Lane): void {

@@ -8,6 +8,7 @@ import { mayBeReady } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
 import type { LatencyTarget } from "../policy/target-rule.ts";
 import type { Entry } from "../queue/entry.ts";
+import { LONGEST_CHUNK } from "../queue/entry-list.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Moment, Turn } from "../time/turn.ts";
@@ -25,6 +26,8 @@ export class Admission {
   /** Places given to producers in this turn and not taken yet. */
   #handedOut = 0;
   #retrying = 0;
+  /** How many entries without a key may enter, with nothing to decide for each. */
+  #room = 0;
   /** Null without a latency target. */
   target: LatencyTarget | null = null;
   caps: LaneCaps;
@@ -48,19 +51,40 @@ export class Admission {
 
   noteRetrying(change: number): void {
     this.#retrying += change;
-    this.#queue.endRoom();
+    this.endRoom();
   }
 
   get isFull(): boolean {
     return this.#free() <= 0;
   }
 
-  /**
-   * Queues an entry, or applies `onFull`. Gives it a new moment, because a user's function may have
-   * flushed since its submit.
-   */
+  /** Queues an entry, or applies `onFull`. */
   accept(entry: Entry): void {
-    entry.moment = this.#turn.moment;
+    if (entry.key !== undefined || (this.#room <= 0 && !this.#findsRoom())) {
+      this.#decide(entry);
+      return;
+    }
+    this.#room -= 1;
+    this.#queue.push(entry);
+  }
+
+  /** The same for plain entries: all at once if they fit, else one by one. */
+  acceptAll(entries: readonly Entry[]): void {
+    this.#findsRoom();
+    if (entries.length > this.#room) {
+      for (const entry of entries) this.accept(entry);
+    } else {
+      this.#room -= entries.length;
+      this.#queue.pushAll(entries);
+    }
+  }
+
+  /** Call when there may be less room than before: the next submit looks again. */
+  endRoom(): void {
+    this.#room = 0;
+  }
+
+  #decide(entry: Entry): void {
     const { name, options } = this.#services;
     const { onFull, maxQueueSize } = options;
     const refusal = this.target?.refusalOf(entry);
@@ -69,20 +93,6 @@ export class Admission {
     else if (onFull === "wait") this.#waitOutside(entry);
     else if (onFull === "drop-oldest") this.#replaceOldest(entry);
     else this.#refuse(entry, queueFullError(name, maxQueueSize));
-  }
-
-  /** The same for a plain entry. */
-  acceptPlain(entry: Entry): void {
-    if (this.#queue.arrive(entry)) return;
-    this.#makeRoom();
-    if (!this.#queue.arrive(entry)) this.accept(entry);
-  }
-
-  /** The same for plain entries: all at once if they fit, else one by one. */
-  acceptAll(entries: readonly Entry[]): void {
-    const room = this.#makeRoom();
-    if (entries.length <= room) this.#queue.arriveAll(entries);
-    else for (const entry of entries) this.acceptPlain(entry);
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
@@ -124,7 +134,7 @@ export class Admission {
   announce(): void {
     if (!this.#turn.isOpen) this.#handedOut = 0;
     // How many can be in time has changed.
-    if (this.target !== null) this.#queue.endRoom();
+    if (this.target !== null) this.endRoom();
     this.#handOut();
   }
 
@@ -134,7 +144,7 @@ export class Admission {
     const given = this.#ready.splice(0, Math.max(0, this.#free() - this.#handedOut));
     if (this.#ready.length === 0) this.#ready = null;
     this.#handedOut += given.length;
-    this.#queue.endRoom();
+    this.endRoom();
     this.#turn.lookAgain();
     for (const resolve of given) resolve();
   }
@@ -160,17 +170,18 @@ export class Admission {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
-  /** Sets how many plain entries may be queued without a check for each. */
-  #makeRoom(): number {
+  /** Finds out how many entries without a key may enter, with nothing to decide for each. */
+  #findsRoom(): boolean {
     const { maxWaitMs, maxBatchSize } = this.#services.options;
-    const mayCome = this.#handedOut === 0 && maxWaitMs === 0 && this.#hasRoom();
-    const room = mayCome ? Math.min(this.#free(), this.target?.room(this.#turn.moment.at) ?? Infinity) : 0;
-    if (room > 0) this.#queue.makeRoom(room, maxBatchSize);
-    return room;
+    const mayEnter = this.#handedOut === 0 && maxWaitMs === 0 && this.#hasRoom();
+    this.#room = mayEnter ? Math.min(this.#free(), this.target?.room(this.#turn.moment.at) ?? Infinity) : 0;
+    this.#queue.chunkLength = Math.min(maxBatchSize, LONGEST_CHUNK);
+    return this.#room > 0;
   }
 
   #enter(entry: Entry): void {
     if (this.#handedOut > 0) this.#handedOut -= 1;
+    this.#room -= 1;
     const lane = this.#queue.push(entry);
     const { maxWaitMs, gather } = this.#services.options;
     // A lane may be held although a slot is free.
@@ -180,7 +191,7 @@ export class Admission {
 
   #waitOutside(entry: Entry): void {
     const { fairBy, priorityAgingMs } = this.#services.options;
-    this.#queue.endRoom();
+    this.endRoom();
     this.#outside ??= new Queue({ isFair: fairBy !== undefined, isKeyed: false, priorityAgingMs });
     this.#outside.push(entry);
   }

@@ -60,6 +60,7 @@ export class Intake {
   /** Call when the options or the observer change. */
   configure(): void {
     this.#isPlain = !this.isClosed && isPlain(this.#services);
+    this.#admission.endRoom();
   }
 
   /** Rejects all later submits. */
@@ -76,7 +77,7 @@ export class Intake {
     recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
     if (isFirst || selfCalls.isWatching) selfCalls.note(entry);
-    if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
+    if (submit === undefined && this.#isPlain) this.#admission.accept(entry);
     else this.#accept(entry, submit, null);
   }
 
@@ -146,12 +147,12 @@ export class Intake {
 
   /** Reads an item and its options. Queues it, or joins it to an equal one. */
   #accept(entry: Entry, submit: SubmitOptions | undefined, call: ReadCall | null): void {
-    if (this.#isOver(entry, PATIENT)) return;
+    if (this.#mayBeOver(PATIENT) && this.#isOver(entry, PATIENT)) return;
     const { options } = this.#services;
     const { dedupe } = options;
     try {
       const patience = readSubmit(call === null ? submit : optionsOfItem(call.options(), entry.item), entry);
-      if (this.#isOver(entry, patience)) return;
+      if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
       if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
       const read = call?.keys?.[entry.position];
       const dedupeKey = dedupe && (read === undefined ? dedupeKeyOf(dedupe, entry.item) : read());
@@ -159,9 +160,9 @@ export class Intake {
       if (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience)) return;
       const promised = this.#read(entry);
       // The user's functions may have closed the batcher, or submitted an equal item.
-      if (this.#isOver(entry, patience) || (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience))) return;
+      if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
       if (dedupeKey === undefined) this.#enterAlone(entry, patience, promised);
-      else this.#share(entry, dedupeKey, patience, promised);
+      else if (!this.#join(entry, dedupeKey, patience)) this.#share(entry, dedupeKey, patience, promised);
     } catch (error) {
       this.#refuse(entry, error);
     }
@@ -169,6 +170,11 @@ export class Intake {
 
   #refuse(entry: Entry, error: unknown): void {
     refuse(this.#services, entry, error, refusalOf(error));
+  }
+
+  /** False if `isOver` cannot refuse. Most items pass here, so it is small. */
+  #mayBeOver(patience: Patience): boolean {
+    return this.isClosed || patience !== PATIENT;
   }
 
   /**
@@ -187,8 +193,7 @@ export class Intake {
 
   /** Queues an entry of its own. A caller who may leave gets an object for it. */
   #enterAlone(entry: Entry, patience: Patience, promised: Promise<unknown> | null): void {
-    const { signal, timeoutMs = this.#services.options.timeoutMs } = patience;
-    if (promised !== null || signal !== undefined || timeoutMs < Infinity) {
+    if (patience !== PATIENT || promised !== null || this.#services.options.timeoutMs < Infinity) {
       const caller = new Caller(this.#services, entry, patience);
       caller.place = entry;
       entry.recipient = caller;
@@ -198,28 +203,31 @@ export class Intake {
 
   /** Reads the facts that the queue needs. Returns the promise of `prepareItem`, if it is one. */
   #read(entry: Entry): Promise<unknown> | null {
-    readItem(entry, this.#services.options);
+    const { options, stages } = this.#services;
+    readItem(entry, options);
     this.#capture(entry);
-    const { prepareItem } = this.#services.stages;
-    if (prepareItem !== undefined) {
-      const prepared = prepareItem(entry.item);
-      entry.item = undefined;
-      if (isThenable(prepared)) {
-        // A custom `then` may throw, and it may reject before it is awaited.
-        const promised = this.#services.inContext(() => follow(prepared));
-        ignoreFailure(promised);
-        return promised;
-      }
+    const promised = stages.prepareItem === undefined ? null : this.#prepare(entry, stages.prepareItem);
+    if (promised === null) this.#refuseOversize(entry);
+    return promised;
+  }
+
+  #prepare(entry: Entry, prepareItem: (item: unknown) => unknown): Promise<unknown> | null {
+    const prepared = prepareItem(entry.item);
+    entry.item = undefined;
+    if (!isThenable(prepared)) {
       entry.item = prepared;
+      return null;
     }
-    this.#refuseOversize(entry);
-    return null;
+    // A custom `then` may throw, and it may reject before it is awaited.
+    const promised = this.#services.inContext(() => follow(prepared));
+    ignoreFailure(promised);
+    return promised;
   }
 
   /** Queues an entry, after the promise of its item has resolved if there is one. */
   #enter(entry: Entry, promised: Promise<unknown> | null): void {
     if (promised === null) {
-      this.#admission.accept(entry);
+      this.#admit(entry);
       return;
     }
     const { inContext, turn } = this.#services;
@@ -245,14 +253,20 @@ export class Intake {
       return;
     }
     // `batchCost` may have made the caller leave.
-    if (entry.recipient !== null) this.#admission.accept(entry);
+    if (entry.recipient !== null) this.#admit(entry);
+  }
+
+  /** Gives the entry a new moment, because a user's function may have flushed since its submit. */
+  #admit(entry: Entry): void {
+    entry.moment = this.#services.turn.moment;
+    this.#admission.accept(entry);
   }
 
   /** Throws ITEM_TOO_LARGE for an item over the cap, unless it may run in a batch of its own. */
   #refuseOversize({ item, cost: given }: Entry): void {
     const { maxBatchCost, batchCost, oversize } = this.#services.options;
-    const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
-    const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
+    if (maxBatchCost === Infinity) return;
+    const cost = typeof batchCost === "function" ? this.#ownCost(item, batchCost) : given;
     if (cost > maxBatchCost && oversize === "reject")
       throw this.#tooLargeError(this.#services.name, cost, maxBatchCost);
   }

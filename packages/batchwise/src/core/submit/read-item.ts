@@ -24,7 +24,7 @@ import { PATIENT, type Patience } from "./callers.ts";
 
 export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
-/** The most frequent ones first. */
+/** The same names as in `isName`. */
 const SUBMIT_OPTIONS: readonly string[] = ["priority", "signal", "timeoutMs", "key", "cost", "context"];
 
 /** The cost of an item whose submit gives none. */
@@ -71,7 +71,13 @@ function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry)
 }
 
 function checkNames(submit: object): void {
-  for (const name in submit) if (!SUBMIT_OPTIONS.includes(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+  for (const name in submit) if (!isName(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
+}
+
+/** Comparing names of a `for in` takes less time than a search in a list. */
+function isName(name: string): boolean {
+  if (name === "priority" || name === "signal" || name === "timeoutMs") return true;
+  return name === "key" || name === "cost" || name === "context";
 }
 
 export type CallOptions = SubmitManyOptions<unknown> | undefined;

@@ -105,19 +105,23 @@ export class Turn {
 
   /** The moment of the current turn. */
   get moment(): Moment {
-    this.lookAgain();
-    return this.#moment as Moment;
+    return this.#moment ?? this.#begin();
   }
 
   /** Ensures that `turnEnded` is called at the end of this turn. */
   lookAgain(): void {
-    if (this.#moment !== null) return;
-    this.#moment = this.newMoment(this.#end.clock.now());
+    if (this.#moment === null) this.#begin();
+  }
+
+  #begin(): Moment {
+    const moment = this.newMoment(this.#end.clock.now());
+    this.#moment = moment;
     this.#schedule ??= atEndOfTurn(() => {
       this.#moment = null;
       this.#end.turnEnded();
     }, this.#ends);
     this.#schedule();
+    return moment;
   }
 
   /** Ends the current moment and returns its sequence; later submits have higher ones. */
