@@ -60,8 +60,8 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged.ts",
-    find: "if (gone !== null || rank !== candidate.key) ",
-    replace: "if (rank < candidate.key) ",
+    find: "else this.#candidates.move(",
+    replace: "else if (candidate.value.value.rankOf(next) < candidate.key) this.#candidates.move(",
   },
   {
     name: "opens too few lines",

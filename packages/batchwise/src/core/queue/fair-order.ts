@@ -7,51 +7,35 @@
 // The virtual time grows by the served cost, divided by the number of waiting tenants. So tenants
 // that keep coming do not starve tenants that wait. A free entry is charged the mean cost of recent
 // entries, so that its tenant yields too.
+//
+// Tenants with the same start form a round, in order. While all items cost the same, a served
+// tenant joins the newest round, so its new place needs no search. Otherwise a heap finds it.
 
-import { Heap, HeapNode } from "../time/heap.ts";
+import { Heap } from "../time/heap.ts";
+import { link, unlink } from "../time/linked-list.ts";
 import type { Entry } from "./entry.ts";
-import { type Chunk, EntryList, type EntryOrder, type EntryOwner, type Reader } from "./entry-list.ts";
-import { Merged, type Source } from "./merged.ts";
+import type { Chunk, EntryOrder, EntryOwner, Reader } from "./entry-list.ts";
+import { type Charges, FairReader } from "./fair-reader.ts";
+import { Round, Tenant } from "./tenant.ts";
 
 /** Number of recent entries in the mean. */
 const REMEMBERED = 1024;
 /** Tenants without entries are kept up to this many, and as many as the others. */
 const KEPT_IDLE = 8;
 
-class Tenant extends EntryList implements Source {
-  readonly line: EntryOwner;
-  readonly #order: FairOrder;
-  /** Its places among the waiting tenants. The key of the first is its virtual start. */
-  readonly byStart: HeapNode<Tenant> = new HeapNode<Tenant>(this);
-  readonly byAge: HeapNode<Tenant> = new HeapNode<Tenant>(this);
-
-  constructor(order: FairOrder, line: EntryOwner) {
-    super();
-    this.line = line;
-    this.#order = order;
-  }
-
-  nextRank(_next: Entry, gone: Entry | null, rank: number): number {
-    return gone === null ? rank : rank + this.#order.chargeOf(gone);
-  }
-
-  tieOf(): number {
-    return this.#order.nextTurn();
-  }
-}
-
-export class FairOrder implements EntryOrder {
+export class FairOrder implements EntryOrder, Charges {
   readonly #line: EntryOwner;
   /** Waiting tenants, and those whose start still counts. */
   readonly #tenants: Map<string, Tenant> = new Map();
-  readonly #byStart: Heap<Tenant> = new Heap();
+  /** Of rounds with the same start, the older goes first. None is empty. */
+  readonly #rounds: Heap<Round> = new Heap();
+  /** The newest round: the only one that tenants join. */
+  #newest: Round = new Round();
   readonly #byAge: Heap<Tenant> = new Heap();
   /** Recent entries: their count and total cost. */
   #count = 0;
   #cost = 0;
   #virtualTime = 0;
-  /** Order among equal starts: the tenant that was served or came longest ago goes first. */
-  #turns = 0;
   #pruneAt = KEPT_IDLE;
 
   constructor(line: EntryOwner) {
@@ -71,34 +55,32 @@ export class FairOrder implements EntryOrder {
     this.#cost += entry.cost;
     const tenant = this.#tenants.get(entry.tenant) ?? this.#add(entry.tenant);
     if (!tenant.add(entry)) return false;
-    if (tenant.byStart.index === -1) {
-      this.#byStart.add(tenant.byStart, Math.max(tenant.byStart.key, this.#now()), this.nextTurn());
-    }
+    if (tenant.round === null) this.#join(tenant, Math.max(tenant.start, this.#now()));
     this.#byAge.put(tenant.byAge, entry.moment.at);
     return this.oldest === entry;
   }
 
   remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
-    const { size } = this.#byStart;
+    const { size } = this.#byAge;
     for (let index = from; index < end; index += 1) {
       const entry = entries[index] as Entry;
       const tenant = (entry.holder as Chunk).list as Tenant;
-      const { byStart, byAge } = tenant;
       if (isServed) {
         const charge = this.chargeOf(entry);
         this.#virtualTime += charge / size;
-        this.#byStart.move(byStart, byStart.key + charge, this.nextTurn());
+        this.#leave(tenant);
+        this.#join(tenant, tenant.start + charge);
       }
       tenant.remove(entries, index, index + 1);
       const { oldest } = tenant;
       if (oldest !== null) {
-        this.#byAge.move(byAge, oldest.moment.at);
+        this.#byAge.move(tenant.byAge, oldest.moment.at);
       } else {
-        this.#byStart.remove(byStart);
-        this.#byAge.remove(byAge);
+        this.#leave(tenant);
+        this.#byAge.remove(tenant.byAge);
       }
     }
-    if (this.#byStart.size > 0) return;
+    if (this.#byAge.size > 0) return;
     this.#tenants.clear();
     this.#pruneAt = KEPT_IDLE;
     this.#count = 0;
@@ -107,7 +89,7 @@ export class FairOrder implements EntryOrder {
   }
 
   reader(upTo: number): Reader {
-    return new Merged(this.#byStart, upTo);
+    return new FairReader(this, this.#rounds, upTo);
   }
 
   /** The charge of a tenant for an entry. */
@@ -117,26 +99,40 @@ export class FairOrder implements EntryOrder {
     return mean > 0 ? mean : 1;
   }
 
-  nextTurn(): number {
-    this.#turns += 1;
-    return this.#turns;
-  }
-
   /** The virtual time, never behind the smallest start. */
   #now(): number {
-    this.#virtualTime = Math.max(this.#virtualTime, this.#byStart.first?.key ?? 0);
+    this.#virtualTime = Math.max(this.#virtualTime, this.#rounds.first?.key ?? 0);
     return this.#virtualTime;
+  }
+
+  /** Puts a tenant behind all of the same start. */
+  #join(tenant: Tenant, start: number): void {
+    const { place } = this.#newest;
+    if (place.index === -1 || place.key !== start) {
+      this.#newest = new Round();
+      this.#rounds.add(this.#newest.place, start);
+    }
+    tenant.start = start;
+    tenant.round = this.#newest;
+    link(tenant.round, tenant, tenant.round.last);
+  }
+
+  #leave(tenant: Tenant): void {
+    const round = tenant.round as Round;
+    unlink(round, tenant);
+    if (round.first === null) this.#rounds.remove(round.place);
+    tenant.round = null;
   }
 
   #add(name: string): Tenant {
     if (this.#tenants.size >= this.#pruneAt) {
       const now = this.#now();
-      for (const [idle, { byStart }] of this.#tenants) {
-        if (byStart.index === -1 && byStart.key <= now) this.#tenants.delete(idle);
+      for (const [idle, { round, start }] of this.#tenants) {
+        if (round === null && start <= now) this.#tenants.delete(idle);
       }
       this.#pruneAt = 2 * this.#tenants.size + KEPT_IDLE;
     }
-    const tenant = new Tenant(this, this.#line);
+    const tenant = new Tenant(this.#line);
     this.#tenants.set(name, tenant);
     return tenant;
   }

@@ -96,12 +96,8 @@ export class Line extends EntryList implements EntryOwner, Source {
     return this.#tenants === null ? super.reader(upTo) : this.#tenants.reader(upTo);
   }
 
-  nextRank({ moment }: Entry): number {
+  rankOf({ moment }: Entry): number {
     return moment.at - this.#lead.leadMs;
-  }
-
-  tieOf({ moment }: Entry): number {
-    return moment.at;
   }
 
   /** Updates its places. Only a line with entries is in a heap. */
@@ -121,7 +117,7 @@ export class Line extends EntryList implements EntryOwner, Source {
 
   #put(heap: Heap<Line>, place: HeapNode<Line>, oldest: Entry | null): void {
     if (oldest === null) heap.remove(place);
-    else heap.put(place, this.nextRank(oldest), oldest.moment.at, this.#lead.tier);
+    else heap.put(place, this.rankOf(oldest), oldest.moment.at, this.#lead.tier);
   }
 }
 

@@ -1,20 +1,15 @@
-// Reads the entries of several sources in the order of their ranks. A heap orders the sources by
-// the ranks of their oldest entries. A source is opened only when needed, so thousands of sources
-// cost as much as the sources of one batch.
+// Reads the entries of several lines in the order of their ranks. A heap orders the lines by the
+// ranks of their oldest entries. A line is opened only when needed, so thousands of lines cost as
+// much as the lines of one batch.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
 import type { EntryOrder, Reader } from "./entry-list.ts";
 
-/** A source of entries in order, among others: a line of a lane, or a tenant of a line. */
+/** A source of entries in order, among others: a line of a lane. */
 export interface Source extends Pick<EntryOrder, "reader"> {
-  /**
-   * The rank of the next entry; the smallest goes first. `gone`: the entry before it, with this
-   * `rank`; null if none was read, and then `rank` is the source's.
-   */
-  nextRank(next: Entry, gone: Entry | null, rank: number): number;
-  /** Decides between equal ranks, for an entry that is not the first of its source. */
-  tieOf(next: Entry): number;
+  /** The smallest goes first. */
+  rankOf(entry: Entry): number;
 }
 
 /** A source that may have the next entry. Its key is the rank of its own next entry, or less. */
@@ -44,7 +39,7 @@ export class Merged implements Reader {
       if (reader === null) {
         this.#open(first);
       } else {
-        this.#advance(first, reader, next as Entry);
+        this.#advance(first, reader);
         return next;
       }
     }
@@ -60,19 +55,14 @@ export class Merged implements Reader {
     this.#add(this.#sources.below(place, 1));
     this.#add(this.#sources.below(place, 2));
     first.reader = place.value.reader(this.#upTo);
-    this.#advance(first, first.reader, null);
+    this.#advance(first, first.reader);
   }
 
-  /** Moves on to the next entry of a candidate. `gone`: the one before it. */
-  #advance(candidate: Candidate, reader: Reader, gone: Entry | null): void {
+  /** Moves on to the next entry of a candidate. */
+  #advance(candidate: Candidate, reader: Reader): void {
     const next = reader.read();
     candidate.next = next;
-    if (next === undefined) {
-      this.#candidates.remove(candidate);
-      return;
-    }
-    const { value: source } = candidate.value;
-    const rank = source.nextRank(next, gone, candidate.key);
-    if (gone !== null || rank !== candidate.key) this.#candidates.move(candidate, rank, source.tieOf(next));
+    if (next === undefined) this.#candidates.remove(candidate);
+    else this.#candidates.move(candidate, candidate.value.value.rankOf(next), next.moment.at);
   }
 }
