@@ -13,7 +13,7 @@ import { failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { leaseInput } from "../runtime/store/store-time.ts";
 import { collect } from "./collect/collect.ts";
-import { BatchEnder, isSettled } from "./collect/end-batch.ts";
+import { endBatch, isSettled } from "./collect/end-batch.ts";
 import { dispose, drop } from "./dispose/dispose.ts";
 import { execute } from "./execute/execute.ts";
 import { reconcile } from "./find/reconcile.ts";
@@ -43,7 +43,6 @@ export class Workers {
   /** The runs of leases, each with its account. */
   readonly #running: Map<Promise<void>, string> = new Map();
   readonly #executed: RunPlaces;
-  readonly #ender: BatchEnder;
   /** Leases that have ended so far. */
   ended = 0;
   /** When batches that this process has released fall due, by key. */
@@ -52,7 +51,6 @@ export class Workers {
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
     this.#executed = new RunPlaces(() => runtime.working.wake());
-    this.#ender = new BatchEnder(runtime);
   }
 
   /**
@@ -199,7 +197,7 @@ export class Workers {
     try {
       await look;
       while (!lease.isOver) {
-        if (isSettled(lease.batch)) await this.#ender.end(lease);
+        if (isSettled(lease.batch)) await endBatch(this.#runtime, lease);
         else if (this.#runtime.isStopping) await lease.end((now) => ({ nextAt: Math.min(lease.batch.nextAt, now) }));
         else await this.#step(lease);
       }

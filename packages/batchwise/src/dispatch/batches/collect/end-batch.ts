@@ -10,10 +10,10 @@ import type { OutcomeStatus } from "../../contract/types.ts";
 import { batchName } from "../../format/encode.ts";
 import { batchRecord, outcomeUsage } from "../../format/payload.ts";
 import { priceOf } from "../../prices/price.ts";
-import { pauseAfterFailure } from "../../requests/outcomes/delivery-policy.ts";
+import { backoff } from "../../runtime/backoff.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { bounded, callFor } from "../../runtime/provider-calls.ts";
-import { CALLBACK_SINK, type Runtime } from "../../runtime/runtime.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 
 const BUSY_MS = 5_000;
 const PAGE = 500;
@@ -24,62 +24,47 @@ export function isSettled({ state, remaining }: BatchRow): boolean {
   return state === "collecting" && remaining === 0;
 }
 
-export class BatchEnder {
-  readonly #runtime: Runtime;
-  /** Calls of `onBatch` in a row that failed in this process, by batch. */
-  readonly #failures: FailureCounts;
+export async function endBatch(runtime: Runtime, lease: Lease): Promise<void> {
+  if (!(await callOnBatch(runtime, lease))) return;
+  if (lease.account.cleanup !== undefined) await cleanUp(runtime, lease);
+  const ended = await lease.end({ state: "done" });
+  if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
+  runtime.sealing.wake();
+}
 
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-    const { leaseMs, retry } = runtime.options;
-    this.#failures = new FailureCounts(2 * (retry.maxBackoffMs + leaseMs));
-  }
-
-  async end(lease: Lease): Promise<void> {
-    if (!(await this.#call(lease))) return;
-    if (lease.account.cleanup !== undefined) await cleanUp(this.#runtime, lease);
-    const ended = await lease.end({ state: "done" });
-    if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
-    this.#runtime.sealing.wake();
-  }
-
-  /**
-   * False, and the lease given back until the next try, when the user's function threw or took too
-   * long.
-   */
-  async #call(lease: Lease): Promise<boolean> {
-    const { options } = this.#runtime;
-    const { onBatch, leaseMs } = options;
-    if (onBatch === null) return true;
-    const { key } = lease.batch;
-    const { budget, clock } = this.#runtime;
-    if (budget !== null && this.#runtime.isStopping) return this.#leave(lease);
-    const begunAt = clock.monotonic();
-    try {
-      const ended = await endedBatch(this.#runtime, lease.batch);
-      await bounded(this.#runtime, leaseMs, [lease.signal], async () => onBatch(ended));
-      this.#failures.succeeded(key);
-      return true;
-    } catch (error) {
-      if (lease.isOver) throw error;
-      if (this.#runtime.isCut) {
-        if (budget?.isWhole(clock.monotonic() - begunAt) === true) tellOfTime(this.#runtime, lease);
-        return this.#leave(lease);
-      }
-      this.#runtime.report(error, lease.context("deliver"));
-      const failures = this.#failures.failed(key, clock.monotonic());
-      const pauseMs = pauseAfterFailure(CALLBACK_SINK, failures, options.retry) ?? options.retry.maxBackoffMs;
-      // Nothing of the batch runs at the provider, so its room is released for others.
-      await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));
-      return false;
+/**
+ * False, and the lease given back until the next try, when the user's function threw or took too
+ * long.
+ */
+async function callOnBatch(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { budget, clock, options } = runtime;
+  const { onBatch, leaseMs, retry } = options;
+  if (onBatch === null) return true;
+  if (budget !== null && runtime.isStopping) return leave(lease);
+  const begunAt = clock.monotonic();
+  try {
+    const ended = await endedBatch(runtime, lease.batch);
+    await bounded(runtime, leaseMs, [lease.signal], async () => onBatch(ended));
+    return true;
+  } catch (error) {
+    if (lease.isOver) throw error;
+    if (runtime.isCut) {
+      if (budget?.isWhole(clock.monotonic() - begunAt) === true) tellOfTime(runtime, lease);
+      return leave(lease);
     }
-  }
-
-  /** A later run calls `onBatch`, at once. */
-  async #leave(lease: Lease): Promise<false> {
-    await lease.end((now) => ({ nextAt: now, releaseAt: now }));
+    runtime.report(error, lease.context("deliver"));
+    const breaks = lease.batch.breaks + 1;
+    const pauseMs = backoff(retry.backoffMs, retry.maxBackoffMs, breaks);
+    // Nothing of the batch runs at the provider, so its room is released for others.
+    await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now, breaks }));
     return false;
   }
+}
+
+/** A later run calls `onBatch`, at once. */
+async function leave(lease: Lease): Promise<false> {
+  await lease.end((now) => ({ nextAt: now, releaseAt: now }));
+  return false;
 }
 
 /** The next run gives the user's function no more time. */
@@ -134,39 +119,4 @@ function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {
     outputTokens: a.outputTokens + b.outputTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
   };
-}
-
-/**
- * Counts consecutive failures by key, in this process. Forgets keys without a failure for a while,
- * because another process may have succeeded since.
- */
-export class FailureCounts {
-  readonly #forMs: number;
-  /** Sorted by time, the oldest first. */
-  readonly #failures: Map<string, { readonly count: number; readonly at: number }> = new Map();
-
-  /** `forMs`: longer than the pause after any failure. */
-  constructor(forMs: number) {
-    this.#forMs = forMs;
-  }
-
-  get size(): number {
-    return this.#failures.size;
-  }
-
-  /** Counts a failure and returns the number of consecutive ones. */
-  failed(key: string, now: number): number {
-    const count = (this.#failures.get(key)?.count ?? 0) + 1;
-    this.#failures.delete(key);
-    this.#failures.set(key, { count, at: now });
-    for (const [other, { at }] of this.#failures) {
-      if (at + this.#forMs > now) break;
-      this.#failures.delete(other);
-    }
-    return count;
-  }
-
-  succeeded(key: string): void {
-    this.#failures.delete(key);
-  }
 }

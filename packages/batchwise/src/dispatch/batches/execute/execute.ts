@@ -46,7 +46,7 @@ export async function execute(runtime: Runtime, lease: Lease, onWaiting: (waits:
   if (error !== null && !runtime.isStopping) await brokenOff(runtime, lease, error, run.settled);
   else if (lease.batch.remaining === 0) {
     await run.failures.noteEnd();
-    await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null }));
+    await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null, breaks: 0 }));
   } else if (run.failures.isBadHour) await sendBack(lease, "lane_paused");
   else await lease.end((now) => ({ nextAt: now + (run.isHeld ? HELD_MS : pause(runtime)) }));
 }
@@ -54,7 +54,7 @@ export async function execute(runtime: Runtime, lease: Lease, onWaiting: (waits:
 /** Its open members go back to their lane, uncharged. */
 async function sendBack(lease: Lease, code: string): Promise<void> {
   const disposal = JSON.stringify({ kind: "requeue", code } satisfies Disposal);
-  await lease.write((now) => ({ state: "collecting", disposal, releaseAt: now }));
+  await lease.write((now) => ({ state: "collecting", disposal, releaseAt: now, breaks: 0 }));
 }
 
 /** True for urgent requests that another account takes now. */

@@ -221,7 +221,10 @@ export interface BatchRow {
   /** Looks in a row that did not find it at the provider, and when the first was made. */
   readonly lostLooks: number;
   readonly lostSince: number | null;
-  /** Passes in a row of an account that runs its lines, that broke off without a result. */
+  /**
+   * Passes in a row of an account that runs its lines, that broke off without a result; once its
+   * members are settled, calls of `onBatch` that failed.
+   */
   readonly breaks: number;
   /** Reads of its results that failed, and how many of them waiting does not cure. */
   readonly failedReads: number;

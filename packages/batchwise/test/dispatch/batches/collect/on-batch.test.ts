@@ -111,6 +111,23 @@ test("one that throws is called again, ever later, and the outcomes do not wait 
   await dispatcher.stop();
 });
 
+test("another process goes on with the pauses of one that throws", async () => {
+  const { process, rest, time, pass } = rig();
+  const calls: number[] = [];
+  const failing = async (): Promise<void> => {
+    calls.push(time.now());
+    if (calls.length < 4) throw new Error("No.");
+  };
+  const first = await process(failing);
+  await first.enqueueMany(names.map((name) => ask(name)));
+  for (let waited = 0; calls.length < 3 && waited < 100; waited += 1) await pass(MINUTE);
+  await first.stop();
+  const second = await process(failing);
+  await rest();
+  expect((calls[3] ?? 0) - (calls[2] ?? 0)).toBeGreaterThanOrEqual(120_000);
+  await second.stop();
+});
+
 test("one that never answers is called again after leaseMs, and keeps no other batch from being collected", async () => {
   const { process, pass, fake } = rig();
   const calls = new Map<string, number>();
