@@ -38,41 +38,19 @@ export class Prospects {
     this.#clock = clock;
   }
 
-  /**
-   * Prospects of accounts that have the requests. An unknown batch time counts as the longest
-   * possible.
-   */
-  async ofFirst(
+  /** An unknown batch time counts as the longest; at fallback accounts as none, as they promise. */
+  async of(
     accounts: readonly Account[],
     lane: LaneName,
     ledgers: ReadonlyMap<string, LedgerRow>,
     pauses: Pauses,
-  ): Promise<Prospect[]> {
-    return this.#of(accounts, lane, ledgers, pauses, windowMsOf);
-  }
-
-  /** Prospects of fallback accounts. An unknown batch time counts as the promised one. */
-  async ofFallback(
-    accounts: readonly Account[],
-    lane: LaneName,
-    ledgers: ReadonlyMap<string, LedgerRow>,
-    pauses: Pauses,
-  ): Promise<Prospect[]> {
-    return this.#of(accounts, lane, ledgers, pauses, () => 0);
-  }
-
-  async #of(
-    accounts: readonly Account[],
-    lane: LaneName,
-    ledgers: ReadonlyMap<string, LedgerRow>,
-    pauses: Pauses,
-    unknown: (account: Account) => number,
+    areFallback: boolean,
   ): Promise<Prospect[]> {
     const turnarounds = await Promise.all(accounts.map(({ name }) => this.#turnaround(name)));
     const now = this.#clock.now();
     return accounts.map((account, index) => {
       const known = turnarounds[index] ?? null;
-      const turnaroundMs = known ?? unknown(account);
+      const turnaroundMs = known ?? (areFallback ? 0 : windowMsOf(account));
       return { opensAt: opensAt(account, lane, ledgers, pauses, now), turnaroundMs, isKnown: known !== null };
     });
   }

@@ -15,7 +15,6 @@ import { nextLookAt } from "../life-cycle.ts";
 import { BEGUN_ANEW } from "../plan.ts";
 import { afterAbsence } from "../submit/after-failure.ts";
 import { othersAccepted } from "../submit/competing-batches.ts";
-import { streakOf } from "../submit/retry-policy.ts";
 import { submit } from "../submit/submit.ts";
 import { type Adoption, decideAdoption } from "./adoption.ts";
 import { findOrList } from "./list-batches.ts";
@@ -51,7 +50,7 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
  */
 async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
-  const passed = await othersAccepted(runtime, batch, streakOf(batch));
+  const passed = await othersAccepted(runtime, batch, batch);
   const unread = { ledger: null, evidence: NO_EVIDENCE };
   const plan = afterAbsence({ batch, account, ...unread, othersAccepted: passed, now: runtime.clock.now() });
   if (plan === null) await submit(runtime, lease, batch.submitAttempt + 1);

@@ -35,8 +35,8 @@ export class NearDeadlines {
     const name = parseLane(lane.lane);
     if (lane.deadlineAt === null || serving.second.length === 0 || name.urgent) return NOTHING;
     const { prospects, clock } = this.#runtime;
-    const first = await prospects.ofFirst(serving.first, name, ledgers, pauses);
-    const second = await prospects.ofFallback(serving.second, name, ledgers, pauses);
+    const first = await prospects.of(serving.first, name, ledgers, pauses, false);
+    const second = await prospects.of(serving.second, name, ledgers, pauses, true);
     const now = clock.now();
     const { lateBefore, isRescued } = outlookOf(first, second, lane.deadlineAt, now);
     // A batch that closes by then returns in time.

@@ -14,7 +14,7 @@ import { nextLookAt } from "../life-cycle.ts";
 import { partOf } from "../parts.ts";
 import { type Plan, plan } from "../plan.ts";
 import { afterPendingFile } from "./pending-file.ts";
-import { decideRetry, extendStreak, type FailureStreak, pauseAfter, streakOf } from "./retry-policy.ts";
+import { afterTries, pauseAfter, TRIES_ALONE, triedOnceMore } from "./retry-policy.ts";
 import { afterWholeFailure, refusedOnceMore } from "./whole-failure.ts";
 
 const MINUTE = 60_000;
@@ -47,7 +47,7 @@ export function afterSubmitFailure(at: BatchCase, failure: Failure, operation: "
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
     return afterFailedAttempt(at, words, failure.kind !== "unknown");
   }
-  return afterKnownFailure(at, failure, false);
+  return afterKnownFailure(at, failure);
 }
 
 function isFilePending(failure: Failure): boolean {
@@ -59,29 +59,25 @@ function isFilePending(failure: Failure): boolean {
  * a pause.
  */
 function afterLostCreate({ batch, account, now }: BatchCase, words: OutcomeError): Plan {
-  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
-  const changes = { lastError: words, figures: figuresOf(streak) };
+  const tried = triedOnceMore(batch, batch.submitStartedAt ?? now);
+  const changes = { lastError: words, figures: tried };
   if (account.capabilities.tag !== "idempotencyToken") {
     return plan("unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), changes);
   }
   // No listing can prove that none of these creates runs, so an operator decides, as about a batch
   // of one request.
-  const isOver = decideRetry(1, streak, false) === "quarantine";
-  return plan(isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), changes);
-}
-
-function figuresOf({ tries, since }: FailureStreak): Plan["figures"] {
-  return { tries, triesSince: since };
+  const isOver = tried.tries >= TRIES_ALONE;
+  return plan(isOver ? "quarantined" : "unknown", now + pauseAfter(tried.tries), changes);
 }
 
 /** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
 function afterFailedAttempt(at: BatchCase, words: OutcomeError, dropFile: boolean): Plan {
   const { batch, now } = at;
-  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
-  const changes = { lastError: words, figures: figuresOf(streak) };
-  const decided = decisionOn(at, streak, words);
+  const tried = triedOnceMore(batch, batch.submitStartedAt ?? now);
+  const changes = { lastError: words, figures: tried };
+  const decided = afterTries(at, tried.tries, words);
   if (decided !== null) return { ...decided, ...changes };
-  return plan("sealed", now + pauseAfter(streak.tries), { ...changes, dropFile });
+  return plan("sealed", now + pauseAfter(tried.tries), { ...changes, dropFile });
 }
 
 /**
@@ -90,10 +86,9 @@ function afterFailedAttempt(at: BatchCase, words: OutcomeError, dropFile: boolea
  */
 export function afterAbsence(at: BatchCase): Plan | null {
   const { batch, account, now } = at;
-  const streak = streakOf(batch);
-  const decided = decisionOn(at, streak, absenceOf(batch));
+  const decided = afterTries(at, batch.tries, absenceOf(batch));
   if (decided !== null) return decided;
-  const nextAt = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
+  const nextAt = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(batch.tries);
   if (nextAt <= now) return null;
   // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With
   // one, look again.
@@ -110,38 +105,23 @@ function absenceOf(batch: BatchRow): OutcomeError {
   return { code: "not_created", message: `The provider has no such batch.${quoted}` };
 }
 
-/** `error`: the outcome error of members that end. */
-function decisionOn(at: BatchCase, streak: FailureStreak | null, error: OutcomeError): Plan | null {
-  const { batch, othersAccepted, now } = at;
-  const decision = decideRetry(batch.requests, streak, othersAccepted);
-  if (decision === "again") return null;
-  if (decision === "quarantine") return plan("quarantined", now, { lastError: undefined });
-  const kind = decision === "halve" ? "split" : "refuse";
-  return plan("collecting", now, { lastError: undefined, disposal: { kind, error } });
-}
-
-/** After the provider accepted the batch and then failed it as a whole, with no results. */
+/**
+ * After the provider accepted the batch and then failed it as a whole, with no results: its
+ * provider batch has ended.
+ */
 export function afterBatchFailure(at: BatchCase, failure: Failure): Plan {
-  if (failure.kind === "unknown")
-    return afterWholeFailure(at, { error: wordsOf(failure), isItsOwn: true, forget: true });
-  if (failure.kind === "authOrBilling") return afterDenial(at, wordsOf(failure));
-  return afterKnownFailure(at, failure, true);
+  const { batch, now } = at;
+  const isDenied = failure.kind === "authOrBilling";
+  // For part of a split batch the first such failure counts.
+  if (failure.kind === "unknown" || (isDenied && (batch.wholeFailures >= DENIALS || partOf(batch) !== null))) {
+    return { ...afterWholeFailure(at, wordsOf(failure), true), forget: true };
+  }
+  const denied = isDenied ? { figures: refusedOnceMore(batch, now) } : {};
+  return { ...afterKnownFailure(at, failure), ...denied, forget: true };
 }
 
 function wordsOf({ code, message }: Failure): OutcomeError {
   return { code, message };
-}
-
-/** For part of a split batch the first such failure counts. */
-function afterDenial(at: BatchCase, error: OutcomeError): Plan {
-  const { batch, now } = at;
-  if (batch.wholeFailures >= DENIALS || partOf(batch) !== null) {
-    return afterWholeFailure(at, { error, isItsOwn: true, forget: true });
-  }
-  return plan("sealed", now + PAUSE_MS, {
-    ...{ lastError: error, figures: refusedOnceMore(batch, now) },
-    ...{ forget: true, pauseAccountUntil: now + PAUSE_MS, isKeyRefused: true },
-  });
 }
 
 /**
@@ -159,28 +139,23 @@ function linesOf(batch: BatchRow, { lines }: Extract<Failure, { kind: "invalidRe
   return lines.filter(({ line }) => line >= 1 && line <= batch.requests);
 }
 
-/** `forget`: the provider had accepted the batch; its provider batch has ended. */
-function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unknown" }>, forget: boolean): Plan {
+function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unknown" }>): Plan {
   const { batch, now } = at;
   const lastError = wordsOf(failure);
   switch (failure.kind) {
     case "definitelyNotCreated":
-      if (isFilePending(failure)) return afterPendingFile(batch, failure, now, forget);
-      return plan("sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
+      if (isFilePending(failure)) return afterPendingFile(batch, failure, now);
+      return plan("sealed", now + retryDelay(batch), { lastError, dropFile: true });
     case "rateLimited":
-      return plan("sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
+      return plan("sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError });
     case "authOrBilling":
-      return plan("sealed", now + PAUSE_MS, {
-        ...{ lastError, forget, pauseAccountUntil: now + PAUSE_MS, isKeyRefused: true },
-      });
+      return plan("sealed", now + PAUSE_MS, { lastError, pauseAccountUntil: now + PAUSE_MS, isKeyRefused: true });
     case "tokenLimit":
-      return afterTokenLimit(at, failure, forget);
+      return afterTokenLimit(at, failure);
     case "invalidRequest": {
       const lines = linesOf(batch, failure);
-      if (lines.length === 0) {
-        return afterWholeFailure(at, { error: lastError, isItsOwn: false, forget });
-      }
-      return plan("collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
+      if (lines.length === 0) return afterWholeFailure(at, lastError, false);
+      return plan("collecting", now, { lastError, disposal: { kind: "faults", lines } });
     }
   }
 }
@@ -189,14 +164,14 @@ function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unk
  * Keeps its members and waits, unless it alone is over the limit: then its members form smaller
  * batches.
  */
-function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "tokenLimit" }>, forget: boolean): Plan {
+function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "tokenLimit" }>): Plan {
   const { batch, ledger, now } = at;
   const strikes = (ledger?.strikes ?? 0) + 1;
   const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
   const { limitTokens: learnedTokens } = failure;
   // The pause of a refused key stays.
   const pause = isClosedByAnswer(ledger, now) ? null : { strikes, blockedUntil };
-  const common = { lastError: wordsOf(failure), forget, ledger: { learnedTokens, pause } };
+  const common = { lastError: wordsOf(failure), ledger: { learnedTokens, pause } };
   const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
   if (isTooLarge && batch.requests === 1) {
     // The refusal tells nothing about other batches, so the ledger is not paused. The batch

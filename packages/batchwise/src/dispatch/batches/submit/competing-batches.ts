@@ -16,7 +16,7 @@ import { CLOCK_SKEW_MS } from "../life-cycle.ts";
 import { partOf } from "../parts.ts";
 import type { Plan } from "../plan.ts";
 import { isWholeFailure } from "./after-failure.ts";
-import { type FailureStreak, isSuspect } from "./retry-policy.ts";
+import { isSuspect, type Tried } from "./retry-policy.ts";
 
 /** How many of the newest batches are searched for one that was accepted. */
 const LOOKED_AT = 100;
@@ -37,21 +37,18 @@ const REFUSED_MS = 5 * 60_000;
 const UNREACHED_TRIES = 2;
 
 /**
- * True when the account accepted another batch of the model since `streak` began. Reads only once
- * that matters.
+ * True when the account accepted another batch of the model since the first of these tries. Reads
+ * only once that matters.
  */
-export async function othersAccepted(
-  runtime: Runtime,
-  batch: BatchRow,
-  streak: FailureStreak | null,
-): Promise<boolean> {
-  if (streak === null || !isSuspect(streak)) return false;
+export async function othersAccepted(runtime: Runtime, batch: BatchRow, tried: Tried): Promise<boolean> {
+  const { triesSince } = tried;
+  if (triesSince === null || !isSuspect(tried)) return false;
   const { endpoint, model } = parseLane(batch.lane);
   const rows = await runtime.store.batches({ account: batch.account, limit: LOOKED_AT });
   return rows.some((other) => {
     const lane = parseLane(other.lane);
     if (other.key === batch.key || lane.endpoint !== endpoint || lane.model !== model) return false;
-    return other.providerBatchId !== null && (other.submitStartedAt ?? 0) >= streak.since - CLOCK_SKEW_MS;
+    return other.providerBatchId !== null && (other.submitStartedAt ?? 0) >= triesSince - CLOCK_SKEW_MS;
   });
 }
 

@@ -43,7 +43,7 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   if (second.length === 0 || lane.urgent || account.capabilities.fallback === true) return false;
   if (batch.deadlineAt === null || mayRunUnderToken(batch, account)) return false;
   const own = await prospectOf(runtime, lease);
-  const fallback = await runtime.prospects.ofFallback(second, lane, await runtime.ledgers(), runtime.lastPauses);
+  const fallback = await runtime.prospects.of(second, lane, await runtime.ledgers(), runtime.lastPauses, true);
   const { lateBefore, isRescued } = outlookOf([own], fallback, batch.deadlineAt, runtime.clock.now());
   if (!isRescued || batch.deadlineAt >= lateBefore) return false;
   const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own));
@@ -94,7 +94,7 @@ function nextLook(deadlineAt: number, now: number): number {
  */
 async function prospectOf(runtime: Runtime, { account, batch }: Lease): Promise<Prospect> {
   const [ledgers, pauses] = await Promise.all([runtime.ledgers(), runtime.readPauses()]);
-  const [prospect] = await runtime.prospects.ofFirst([account], parseLane(batch.lane), ledgers, pauses);
+  const [prospect] = await runtime.prospects.of([account], parseLane(batch.lane), ledgers, pauses, false);
   const now = runtime.clock.now();
   const sendAt = Math.max(now, maySendAt(batch, ledgers.get(account.name), now));
   const isUntold = pauses.accounts.has(account.name) || batch.submitAttempt > 0;

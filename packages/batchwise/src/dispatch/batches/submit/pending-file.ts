@@ -17,12 +17,11 @@ export function isOverdue({ filePendingSince }: BatchRow, now: number): boolean 
   return now - (filePendingSince ?? now) >= GIVE_UP_MS;
 }
 
-/** `forget`: the provider had accepted the batch; its provider batch has ended. */
-export function afterPendingFile(batch: BatchRow, { code, message }: OutcomeError, now: number, forget = false): Plan {
+export function afterPendingFile(batch: BatchRow, { code, message }: OutcomeError, now: number): Plan {
   const since = batch.filePendingSince ?? now;
   const dropFile = isOverdue(batch, now);
   const waitMs = Math.min(MOST_MS, Math.max(LEAST_MS, now - since));
   return plan("sealed", now + waitMs, {
-    ...{ forget, dropFile, lastError: { code, message }, figures: { filePendingSince: dropFile ? null : since } },
+    ...{ dropFile, lastError: { code, message }, figures: { filePendingSince: dropFile ? null : since } },
   });
 }

@@ -4,20 +4,13 @@
 // provider fails nothing.
 
 import type { BatchRow } from "../../contract/store/rows.ts";
-
-type Tried = Pick<BatchRow, "tries" | "triesSince">;
+import type { OutcomeError } from "../../contract/types.ts";
+import { backoff } from "../../runtime/backoff.ts";
+import type { BatchCase } from "../batch-case.ts";
+import { type Plan, plan } from "../plan.ts";
 
 /** Failed attempts in a row, and when the first was made. */
-export interface FailureStreak {
-  readonly tries: number;
-  readonly since: number;
-}
-
-/**
- * `again`: send it again. `halve`, `refuse`: treat it as refused. `quarantine`: an operator
- * decides.
- */
-export type RetryDecision = "again" | "halve" | "refuse" | "quarantine";
+export type Tried = Pick<BatchRow, "tries" | "triesSince">;
 
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 3_600_000;
@@ -32,34 +25,32 @@ const TRIES_AMONG_OTHERS = 12;
  */
 const TRIES_WITHOUT_OTHERS = 36;
 /** Reached after two days: enough to give up a batch of one request. */
-const TRIES_ALONE = 60;
+export const TRIES_ALONE = 60;
 
 /** The pause after a failed attempt: doubles with each, up to an hour. */
 export function pauseAfter(tries: number): number {
-  return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, Math.min(tries, TRIES_ALONE) - 1));
+  return backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, tries);
 }
 
-export function streakOf({ tries, triesSince: since }: Tried): FailureStreak | null {
-  return since === null ? null : { tries, since };
-}
-
-/** The streak with one more failure; `at` is when it began if this is the first. */
-export function extendStreak({ tries, triesSince }: Tried, at: number): FailureStreak {
-  return { tries: tries + 1, since: triesSince ?? at };
+/** With one more failure; `at` is when it began if this is the first. */
+export function triedOnceMore({ tries, triesSince }: Tried, at: number): Tried {
+  return { tries: tries + 1, triesSince: triesSince ?? at };
 }
 
 /** True once the decision depends on whether other batches are accepted. */
-export function isSuspect(streak: FailureStreak | null): boolean {
-  return streak !== null && streak.tries >= TRIES_AMONG_OTHERS;
+export function isSuspect({ tries }: Tried): boolean {
+  return tries >= TRIES_AMONG_OTHERS;
 }
 
 /**
- * `othersAccepted`: the account has accepted other batches of the same model since the streak
- * began.
+ * The plan for a batch that is not sent again after so many tries: it is treated as refused, or put
+ * aside. null: send it again. `error`: the outcome error of members that end.
  */
-export function decideRetry(requests: number, streak: FailureStreak | null, othersAccepted: boolean): RetryDecision {
-  const tries = streak?.tries ?? 0;
-  if (requests > 1) return tries >= (othersAccepted ? TRIES_AMONG_OTHERS : TRIES_WITHOUT_OTHERS) ? "halve" : "again";
-  if (tries < TRIES_ALONE) return "again";
-  return othersAccepted ? "refuse" : "quarantine";
+export function afterTries({ batch, othersAccepted, now }: BatchCase, tries: number, error: OutcomeError): Plan | null {
+  const isAlone = batch.requests === 1;
+  const most = isAlone ? TRIES_ALONE : othersAccepted ? TRIES_AMONG_OTHERS : TRIES_WITHOUT_OTHERS;
+  if (tries < most) return null;
+  if (isAlone && !othersAccepted) return plan("quarantined", now, { lastError: undefined });
+  const kind = isAlone ? "refuse" : "split";
+  return plan("collecting", now, { lastError: undefined, disposal: { kind, error } });
 }

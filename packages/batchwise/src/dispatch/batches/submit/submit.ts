@@ -25,7 +25,7 @@ import { evidenceOn, othersAccepted, preferFreeAccount } from "./competing-batch
 import { blameMembers, expireMembers } from "./expire-members.ts";
 import { isPaused, passesGate } from "./gate.ts";
 import { mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
-import { extendStreak } from "./retry-policy.ts";
+import { triedOnceMore } from "./retry-policy.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfFigure, tellOfRefusal } from "./tell-of-refusal.ts";
 import { lacksTime, measured, type Sent } from "./time-to-send.ts";
@@ -243,7 +243,7 @@ async function failed(
   tell(failure);
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;
-  const passed = await othersAccepted(runtime, batch, extendStreak(batch, runtime.clock.now()));
+  const passed = await othersAccepted(runtime, batch, triedOnceMore(batch, runtime.clock.now()));
   // Written with the intent: a create before this one may run under the same token.
   const isRepeat = batch.unknownSince !== null && account.capabilities.tag === "idempotencyToken";
   const decide = isRepeat ? afterFailedRepeat : afterSubmitFailure;

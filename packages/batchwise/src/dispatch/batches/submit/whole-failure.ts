@@ -25,14 +25,6 @@ const REFUSALS_ALONE = 3;
 /** The same if the provider says that it failed itself. They take about nine hours. */
 const FAILURES_ALONE = 12;
 
-export interface Refusal {
-  readonly error: OutcomeError;
-  /** The provider says that the fault is its own, or says nothing. */
-  readonly isItsOwn: boolean;
-  /** The provider had accepted the batch; its provider batch has ended. */
-  readonly forget: boolean;
-}
-
 /** The figures of the batch with one more refusal. */
 export function refusedOnceMore(batch: BatchRow, now: number): Pick<BatchRow, Refused> {
   const { wholeFailures, firstRefusedAt } = batch;
@@ -44,13 +36,17 @@ type Refused = "wholeFailures" | "firstRefusedAt" | "lastRefusedAt";
 /** The part of a case that decides about a refusal. */
 export type RefusalCase = Pick<BatchCase, "batch" | "evidence" | "now">;
 
-export function afterWholeFailure({ batch, evidence, now }: RefusalCase, refusal: Refusal): Plan {
-  const { error: lastError, forget } = refusal;
+/** `isItsOwn`: the provider says that the fault is its own, or says nothing. */
+export function afterWholeFailure(
+  { batch, evidence, now }: RefusalCase,
+  lastError: OutcomeError,
+  isItsOwn: boolean,
+): Plan {
   const figures = refusedOnceMore(batch, now);
   const refused = { batch: { ...batch, ...figures }, evidence, now };
-  const { disposal, ...next } = whatFollows(refused, refusal, figures.firstRefusedAt ?? now);
+  const { disposal, ...next } = whatFollows(refused, lastError.code, isItsOwn, figures.firstRefusedAt ?? now);
   return plan(next.state, next.nextAt, {
-    ...{ lastError, forget, figures, dropFile: true },
+    ...{ lastError, figures, dropFile: true },
     ...next,
     disposal: disposal === undefined ? null : { kind: disposal, error: lastError },
   });
@@ -66,21 +62,21 @@ interface Next {
 }
 
 /** `batch`: with this refusal counted. `since`: time of the first refusal. */
-function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Next {
+function whatFollows(refused: RefusalCase, code: string, isItsOwn: boolean, since: number): Next {
   const { batch, evidence, now } = refused;
   const { outage } = evidence;
   const isPart = partOf(batch) !== null;
-  if (batch.requests > 1 && isToBlame(batch, refusal, evidence)) return { ...take(now), disposal: "split" };
-  if (batch.requests === 1 && evidence.laneTakesOthers) return afterProof(batch, refusal.isItsOwn, now);
+  if (batch.requests > 1 && isToBlame(batch, code, evidence)) return { ...take(now), disposal: "split" };
+  if (batch.requests === 1 && evidence.laneTakesOthers) return afterProof(batch, isItsOwn, now);
   if (now - Math.min(since, outage?.since ?? since) >= GIVE_UP_MS) return { state: "quarantined", nextAt: now };
   if (!isPart && batch.wholeFailures === 1 && outage === null) {
     return wait(now + backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt));
   }
-  return withoutProof(refused, refusal.error.code, since);
+  return withoutProof(refused, code, since);
 }
 
-function isToBlame(batch: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
-  const mustShrink = isTooLarge(error.code) && (partOf(batch) !== null || batch.wholeFailures > 1);
+function isToBlame(batch: BatchRow, code: string, evidence: Evidence): boolean {
+  const mustShrink = isTooLarge(code) && (partOf(batch) !== null || batch.wholeFailures > 1);
   return evidence.laneTakesOthers || mustShrink;
 }
 

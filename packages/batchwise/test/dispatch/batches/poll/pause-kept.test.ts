@@ -162,7 +162,8 @@ const outagePlan = (batch: BatchRow) =>
       evidence: { ...NO_EVIDENCE, outage: { ...outage, probe: batch.key } },
       now: START,
     },
-    { error: { code: "batch_failed", message: "No." }, isItsOwn: false, forget: false },
+    { code: "batch_failed", message: "No." },
+    false,
   );
 
 test("an outage is not written over a key that another process has just seen refused", async () => {

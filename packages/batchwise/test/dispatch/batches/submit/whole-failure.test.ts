@@ -26,8 +26,11 @@ interface Case {
 
 function after({ batch = {}, evidence = {}, code = error.code, isItsOwn = false }: Case, now: number = NOW): Plan {
   const row = batchRow({ state: "submitted", providerBatchId: "b", submitAttempt: 1, ...batch });
-  const refusal = { error: { ...error, code }, isItsOwn, forget: true };
-  return afterWholeFailure({ batch: row, evidence: { ...NO_EVIDENCE, ...evidence }, now }, refusal);
+  return afterWholeFailure(
+    { batch: row, evidence: { ...NO_EVIDENCE, ...evidence }, now },
+    { ...error, code },
+    isItsOwn,
+  );
 }
 
 const outage = (changes: Partial<Outage> = {}): Outage => {
