@@ -9,7 +9,7 @@ import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { everyBatch } from "../runtime/store/every-batch.ts";
+import { everyBatch } from "../runtime/store/pages.ts";
 import { isClosedByAnswer } from "./outage.ts";
 
 /** So many batches are tried until one carries the end: others may be leased. */

@@ -7,6 +7,7 @@ import type { JobPause, JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
 import type { TokenCounts } from "../contract/store/rows.ts";
 import type { LoggedOutcome, OutcomeStatus } from "../contract/types.ts";
+import { NO_TOKENS, openIn, sumOfTokens } from "../format/open-requests.ts";
 import { heldUntil } from "../operate/held-until.ts";
 import { nextTryAt } from "../operate/next-try.ts";
 import { usageBy } from "../requests/usage.ts";
@@ -48,7 +49,7 @@ export interface JobFacts {
 export function progressOf(facts: JobFacts): JobProgress {
   const { job, produced, outcomes, added, elapsedMs, usage, inBatches } = facts;
   const done = sum(Object.values(outcomes));
-  const open = sum(usage.map(({ requests, ended }) => requests - sum(Object.values(ended))));
+  const open = sum(usage.map(openIn));
   const total = Math.max(produced.enqueued, done + open);
   const perSecond = elapsedMs > 0 ? (added * 1_000) / elapsedMs : 0;
   const nextTryAt = produced.isDone && total > done ? facts.nextTryAt : null;
@@ -63,7 +64,7 @@ export function progressOf(facts: JobFacts): JobProgress {
     inBatches: Math.min(open, inBatches),
     done,
     outcomes,
-    ...tokensOf(usage),
+    ...usage.reduce<TokenCounts>(sumOfTokens, NO_TOKENS),
     price: priceSum(usage),
     maxPrice: facts.maxPrice,
     elapsedMs,
@@ -72,19 +73,6 @@ export function progressOf(facts: JobFacts): JobProgress {
     heldUntil: total > done ? facts.heldUntil : null,
     paused: total > done ? facts.paused : null,
     leftMs: isKnown ? Math.ceil(((total - done) * 1_000) / (perSecond || 1)) : null,
-  };
-}
-
-function isOpen({ requests, ended }: UsageRecord): boolean {
-  return requests > sum(Object.values(ended));
-}
-
-function tokensOf(usage: readonly UsageRecord[]): TokenCounts {
-  return {
-    inputTokens: sum(usage.map(({ inputTokens }) => inputTokens)),
-    cachedTokens: sum(usage.map(({ cachedTokens }) => cachedTokens)),
-    outputTokens: sum(usage.map(({ outputTokens }) => outputTokens)),
-    reasoningTokens: sum(usage.map(({ reasoningTokens }) => reasoningTokens)),
   };
 }
 
@@ -163,7 +151,11 @@ export class ProgressTeller {
     const { inBatches } = probe;
     const counted = { job, produced, outcomes, added: this.#added, elapsedMs, usage };
     const held = await heldUntil(runtime, probe);
-    const paused = await jobPause(runtime, usage.filter(isOpen), probe);
+    const paused = await jobPause(
+      runtime,
+      usage.filter((record) => openIn(record) > 0),
+      probe,
+    );
     const maxPrice = await runtime.limits.ofJob();
     const waits = { nextTryAt: nextTryAt(probe), heldUntil: held, paused };
     const progress = progressOf({ ...counted, inBatches, ...waits, maxPrice });

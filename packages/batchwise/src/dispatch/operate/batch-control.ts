@@ -10,8 +10,8 @@ import type { Lease } from "../runtime/lease/lease.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { openMembers } from "../runtime/store/pages.ts";
 
-const PAGE = 10_000;
 const LOOK_AGAIN_MS = 1_000;
 const WORDS = { code: OUTCOME_CODES.abandoned, message: "The batch was abandoned by an operator." };
 
@@ -23,13 +23,10 @@ export async function cancelMembers(runtime: Runtime, key: string): Promise<{ co
   const { store, sinks, clock } = runtime;
   const batch = await known(runtime, key);
   let count = 0;
-  for (let fromOrd = 0; ; ) {
-    const page = await store.requests({ batchKey: key, fromOrd, limit: PAGE });
+  for await (const page of openMembers(store, key)) {
     const ids = page.map(({ id }) => id);
-    if (ids.length > 0) await store.amend({ kind: "cancel", ids, ...CANCELLED }, sinks, clock.now());
+    await store.amend({ kind: "cancel", ids, ...CANCELLED }, sinks, clock.now());
     count += ids.length;
-    if (page.length < PAGE) break;
-    fromOrd = (page.at(-1)?.ord as number) + 1;
   }
   runtime.outcomesRecorded();
   return { count, isAside: batch.state === "quarantined" };

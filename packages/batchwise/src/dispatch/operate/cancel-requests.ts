@@ -9,7 +9,7 @@ import type { CancelResult } from "../contract/types.ts";
 import { CANCELLED } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { abandon } from "./batch-control.ts";
-import { inParts, matching } from "./find-requests.ts";
+import { filtered, inParts } from "./find-requests.ts";
 
 const BATCHES_AT_ONCE = 500;
 
@@ -51,7 +51,7 @@ async function* partsOf(runtime: Runtime, which: readonly string[] | CancelFilte
     return;
   }
   const statuses = which.statuses ?? (["waiting", "in_batch"] as const);
-  for await (const rows of matching(runtime, { ...which, statuses })) yield rows.map(({ id }) => id);
+  for await (const rows of filtered(runtime, { ...which, statuses })) yield rows.map(({ id }) => id);
 }
 
 function isList(which: readonly string[] | CancelFilter): which is readonly string[] {

@@ -13,6 +13,7 @@ import type { JsonObject } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
 import { storedCode } from "../format/stored-code.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { matching } from "../runtime/store/pages.ts";
 import type { RequestsPlan } from "./operator-options.ts";
 
 /** Rows per read. */
@@ -58,13 +59,11 @@ async function findRecords(runtime: Runtime, { filter, after, limit }: RequestsP
 }
 
 /** All pages of matching rows. Throws once the dispatcher stops. */
-export async function* matching(runtime: Runtime, filter: RequestFilter): AsyncGenerator<readonly RequestRow[]> {
-  const match = matchOf(filter);
-  for (let after: number | null = 0; after !== null; ) {
+export async function* filtered(runtime: Runtime, filter: RequestFilter): AsyncGenerator<readonly RequestRow[]> {
+  runtime.stopping.signal.throwIfAborted();
+  for await (const page of matching(runtime.store, matchOf(filter))) {
+    yield page;
     runtime.stopping.signal.throwIfAborted();
-    const { rows, next } = await runtime.store.find({ match, after, limit: PAGE });
-    if (rows.length > 0) yield rows;
-    after = next;
   }
 }
 

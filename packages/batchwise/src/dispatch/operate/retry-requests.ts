@@ -11,7 +11,7 @@ import type { DispatchRequest } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
 import { payersOf as limitedBy } from "../prices/max-price.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { inParts, matching, withBodies } from "./find-requests.ts";
+import { filtered, inParts, withBodies } from "./find-requests.ts";
 
 const DEFAULT = ["failed", "expired"] as const;
 
@@ -92,7 +92,7 @@ async function* partsOf(
   which: readonly string[] | RetryFilter,
 ): AsyncGenerator<readonly RequestRow[]> {
   if (isList(which)) for (const ids of inParts(which)) yield await runtime.store.requests({ ids });
-  else yield* matching(runtime, { ...which, statuses: which.statuses ?? DEFAULT });
+  else yield* filtered(runtime, { ...which, statuses: which.statuses ?? DEFAULT });
 }
 
 function isList(which: readonly string[] | RetryFilter): which is readonly string[] {

@@ -4,6 +4,7 @@ import type { PriceTable } from "../contract/cost.ts";
 import type { UsageFilter, UsageRecord } from "../contract/operations.ts";
 import type { UsageRow } from "../contract/store/rows.ts";
 import { parseLane } from "../format/encode.ts";
+import { sumOfTokens } from "../format/open-requests.ts";
 import { priceOf } from "../prices/price.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -45,9 +46,6 @@ function added(sum: Unpriced, row: UsageRow): Unpriced {
       cancelled: sum.ended.cancelled + cancelled,
       expired: sum.ended.expired + expired,
     },
-    inputTokens: sum.inputTokens + row.inputTokens,
-    cachedTokens: sum.cachedTokens + row.cachedTokens,
-    outputTokens: sum.outputTokens + row.outputTokens,
-    reasoningTokens: sum.reasoningTokens + row.reasoningTokens,
+    ...sumOfTokens(sum, row),
   };
 }

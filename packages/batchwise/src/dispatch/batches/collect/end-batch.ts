@@ -5,15 +5,17 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { EndedBatch } from "../../contract/events.ts";
-import type { BatchRow, TokenCounts } from "../../contract/store/rows.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { batchName } from "../../format/encode.ts";
+import { NO_TOKENS, sumOfTokens } from "../../format/open-requests.ts";
 import { batchRecord, outcomeUsage } from "../../format/payload.ts";
 import { priceOf } from "../../prices/price.ts";
 import { backoff } from "../../runtime/backoff.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { bounded, callFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { matching } from "../../runtime/store/pages.ts";
 
 const BUSY_MS = 5_000;
 const PAGE = 500;
@@ -94,29 +96,16 @@ async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
 /** The batch with what its requests came to, as far as the store still has their outcomes. */
 async function endedBatch({ store, options }: Runtime, row: BatchRow): Promise<EndedBatch> {
   const counts = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
-  let tokens: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
-  for (let after: number | null = 0; after !== null; ) {
-    const match = { batchKey: row.key, states: ENDED };
-    const page: Awaited<ReturnType<typeof store.find>> = await store.find({ match, after, limit: PAGE });
-    for (const outcome of await store.outcomes({ ids: page.rows.map(({ id }) => id) })) {
+  let tokens = NO_TOKENS;
+  for await (const page of matching(store, { batchKey: row.key, states: ENDED }, PAGE)) {
+    for (const outcome of await store.outcomes({ ids: page.map(({ id }) => id) })) {
       if (outcome.batchKey !== row.key) continue;
       counts[outcome.status] += 1;
-      tokens = sumOf(tokens, outcomeUsage(outcome));
+      tokens = sumOfTokens(tokens, outcomeUsage(outcome) ?? NO_TOKENS);
     }
-    after = page.next;
   }
   const ended = counts.succeeded + counts.failed + counts.cancelled + counts.expired;
   const record = batchRecord(row);
   const price = priceOf(tokens, record.model, options.prices);
   return { ...record, state: "done", ended: counts, requeued: row.requests - ended, ...tokens, price };
-}
-
-function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {
-  if (b === null) return a;
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    cachedTokens: a.cachedTokens + b.cachedTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-  };
 }

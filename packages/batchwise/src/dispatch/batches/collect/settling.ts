@@ -13,7 +13,7 @@ import type { OutcomeError } from "../../contract/types.ts";
 import { accountBlameOf } from "../../format/account-blame.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { eachOpen } from "../open-members.ts";
+import { type OpenMember, openMembers } from "../../runtime/store/pages.ts";
 import { PAUSE_MS } from "../submit/after-failure.ts";
 import { causeOf, type FailureCause, type LineTally } from "./bad-hour.ts";
 import { checkLines, isChecked, keepAsked } from "./checked-answers.ts";
@@ -162,10 +162,11 @@ export class Settling {
     const again = new Set<number>();
     const blames = this.#failures.blamesByWords;
     if (blames.size === 0) return again;
-    const visit = ({ ord, history }: { ord: number; history: readonly { readonly code: string }[] | null }): void => {
-      if (history?.some(({ code }) => code === blames.get(ord)?.code)) again.add(ord);
-    };
-    await eachOpen(this.#runtime, this.#lease, visit, { history: true });
+    for await (const page of openMembers(this.#runtime.store, this.#lease.batch.key, true)) {
+      for (const { ord, history } of page) {
+        if (history?.some(({ code }) => code === blames.get(ord)?.code)) again.add(ord);
+      }
+    }
     const [, first] = [...blames].find(([ord]) => !again.has(ord)) ?? [];
     if (first !== undefined && this.#tally.succeeded === 0) await this.#pauseAccount(first);
     return again;
@@ -225,9 +226,9 @@ export class Settling {
   async #open(): Promise<Map<number, Member>> {
     if (this.#members !== null) return this.#members;
     const members = new Map<number, Member>();
-    await eachOpen(this.#runtime, this.#lease, (member) => {
-      members.set(member.ord, member);
-    });
+    for await (const page of openMembers(this.#runtime.store, this.#lease.batch.key)) {
+      for (const row of page) members.set(row.ord, memberOf(row));
+    }
     this.#members = members;
     return members;
   }
@@ -235,7 +236,14 @@ export class Settling {
   /** Called after the last byte: members that are still open got no line. */
   async #settleAbsent(state: ProviderState): Promise<void> {
     const line = absentLine(state);
-    await eachOpen(this.#runtime, this.#lease, (member) => this.#hold(member, line, "other"));
+    for await (const page of openMembers(this.#runtime.store, this.#lease.batch.key)) {
+      for (const row of page) this.#hold(memberOf(row), line, "other");
+    }
     await this.settleFailures();
   }
+}
+
+/** What is kept of each member of a batch. */
+function memberOf({ ord, attempts, generation, cancelRequested }: OpenMember): Member {
+  return { ord, attempts, generation, cancelRequested };
 }

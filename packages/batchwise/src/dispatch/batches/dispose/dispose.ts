@@ -11,13 +11,12 @@ import { laneName, parseLane, urgentLane } from "../../format/encode.ts";
 import { type Disposal, errorEnding, parseDisposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { openMembers } from "../../runtime/store/pages.ts";
 import { leaveOpen } from "../collect/collect.ts";
-import { eachOpen } from "../open-members.ts";
 import { partGroup } from "../parts.ts";
 import { DEADLINE_LEAD_MS } from "../seal/thresholds.ts";
 import { maySplitAt } from "./split-budget.ts";
 
-const CHUNK = 10_000;
 /** Halves wait this long for their other members, in ms, so that each is sealed as one. */
 const GATHER_MS = 1_000;
 /** The rest of a refused batch waits this long for the result of its canary, in ms. */
@@ -34,14 +33,14 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
     }
   }
   const members: { readonly ord: number; readonly deadlineAt: number | null }[] = [];
-  await eachOpen(runtime, lease, ({ ord, deadlineAt }) => {
-    members.push({ ord, deadlineAt });
-  });
+  for await (const page of openMembers(runtime.store, batch.key)) {
+    members.push(...page.map(({ ord, deadlineAt }) => ({ ord, deadlineAt })));
+  }
   const places = members.map(({ ord }) => ord);
   const decide = disposalOf(batch, await divided(lease, disposal, places), runtime.clock.now());
   const hasFallback = servingOf(runtime.accounts, parseLane(batch.lane)).second.length > 0;
   const items = members.map(({ ord, deadlineAt }) => (hasFallback ? inTime(decide(ord), deadlineAt) : decide(ord)));
-  for (let from = 0; from < items.length; from += CHUNK) await lease.settle(items.slice(from, from + CHUNK));
+  await lease.settle(items);
   tellSplit(runtime, batch, disposal);
   await leaveOpen(lease);
 }

@@ -11,6 +11,7 @@ import { accountBlameOf } from "../../format/account-blame.ts";
 import { loggedOutcome } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { matching } from "../../runtime/store/pages.ts";
 import { causeOf, type LineTally } from "../collect/bad-hour.ts";
 import { classifyFailure, type Member, type RetryRules, uncharged, wordsOf } from "../collect/classify-results.ts";
 import { CommonWords } from "../collect/held-failures.ts";
@@ -114,13 +115,7 @@ export class LineFailures {
 
 /** The id of a request that ended with this status in the batch; null if there is none. */
 async function endedSo({ store }: Runtime, batchKey: string, status: OutcomeStatus): Promise<string | null> {
-  const match = { batchKey, states: [status] };
-  for (let after: number | null = 0; after !== null; ) {
-    const page: Awaited<ReturnType<typeof store.find>> = await store.find({ match, after, limit: 1 });
-    const [found] = page.rows;
-    if (found !== undefined) return found.id;
-    after = page.next;
-  }
+  for await (const [found] of matching(store, { batchKey, states: [status] }, 1)) return found?.id ?? null;
   return null;
 }
 

@@ -9,6 +9,7 @@ import type { LaneRow } from "../../contract/store/probe.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import { timeOfKey, ulid } from "../../format/encode.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { matching } from "../../runtime/store/pages.ts";
 import { cacheLaneName, cacheLaneOf } from "./cache-lanes.ts";
 import {
   afterLook,
@@ -191,11 +192,7 @@ export class CachePriming {
 
   async #succeeded({ key: batchKey }: BatchRow): Promise<number> {
     let count = 0;
-    for (let after: number | null = 0; after !== null; ) {
-      const page = await this.#runtime.store.find({ match: { batchKey, states: ["succeeded"] }, after, limit: PAGE });
-      count += page.rows.length;
-      after = page.next;
-    }
+    for await (const page of matching(this.#runtime.store, { batchKey, states: ["succeeded"] })) count += page.length;
     return count;
   }
 }

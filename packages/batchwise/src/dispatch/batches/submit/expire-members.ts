@@ -12,10 +12,9 @@ import { parseLane } from "../../format/encode.ts";
 import { type Disposal, EXPIRED } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { eachOpen } from "../open-members.ts";
+import { openMembers } from "../../runtime/store/pages.ts";
 import { mayRunUnderToken } from "./after-repeat.ts";
 
-const CHUNK = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
@@ -30,12 +29,14 @@ export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boo
   if (deadlineAt === null || deadlineAt > now) return goesBack(lease, {}, OUTCOME_CODES.expired);
   const late: Settlement[] = [];
   let next = NEVER;
-  await eachOpen(runtime, lease, ({ ord, deadlineAt, cancelRequested }) => {
-    if (deadlineAt === null || deadlineAt > now) next = Math.min(next, deadlineAt ?? NEVER);
-    else late.push(cancelRequested ? cancelled(ord, lane) : expired(ord));
-  });
+  for await (const page of openMembers(runtime.store, lease.batch.key)) {
+    for (const { ord, deadlineAt, cancelRequested } of page) {
+      if (deadlineAt === null || deadlineAt > now) next = Math.min(next, deadlineAt ?? NEVER);
+      else late.push(cancelRequested ? cancelled(ord, lane) : expired(ord));
+    }
+  }
   if (late.length > 0) await forgetFile(lease);
-  for (let from = 0; from < late.length; from += CHUNK) await lease.settle(late.slice(from, from + CHUNK));
+  await lease.settle(late);
   return goOnWithout(lease, next === NEVER ? null : next, OUTCOME_CODES.expired);
 }
 
@@ -89,8 +90,6 @@ export async function blameMembers<F extends Failure | null>(runtime: Runtime, l
   if (failure?.kind !== "invalidRequest" || failure.lines.length === 0) return failure;
   if (batch.remaining === batch.requests) return failure;
   const places: number[] = [];
-  await eachOpen(runtime, lease, ({ ord }) => {
-    places.push(ord + 1);
-  });
+  for await (const page of openMembers(runtime.store, batch.key)) places.push(...page.map(({ ord }) => ord + 1));
   return { ...failure, lines: failure.lines.map((fault) => ({ ...fault, line: places[fault.line - 1] ?? 0 })) };
 }

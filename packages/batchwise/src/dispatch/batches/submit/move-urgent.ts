@@ -10,13 +10,12 @@ import type { BatchState } from "../../contract/types.ts";
 import { parseLane, urgentLane } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { eachOpen } from "../open-members.ts";
+import { openMembers } from "../../runtime/store/pages.ts";
 import type { Plan } from "../plan.ts";
 import { DEADLINE_LEAD_MS } from "../seal/thresholds.ts";
 import { mayRunUnderToken } from "./after-repeat.ts";
 import { forgetFile, goOnWithout } from "./expire-members.ts";
 
-const CHUNK = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 const CODE = "deadline_too_near";
 /**
@@ -50,9 +49,9 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   const back = { kind: "requeue", code: CODE, charged: false, notBefore: 0 } as const;
   const urgent = urgentLane(lane);
   const items = late.map((ord): Settlement => ({ ...back, ord, lane: urgent }));
-  if (late.length > 0) await forgetFile(lease);
-  for (let from = 0; from < items.length; from += CHUNK) {
-    await lease.settle(items.slice(from, from + CHUNK));
+  if (late.length > 0) {
+    await forgetFile(lease);
+    await lease.settle(items);
     await runtime.options.failpoint("moving-urgent");
   }
   runtime.sealing.wake();
@@ -123,10 +122,12 @@ async function lateMembers(
 ): Promise<{ readonly late: readonly number[]; readonly next: number | null }> {
   const late: { readonly ord: number; readonly deadlineAt: number }[] = [];
   let next = NEVER;
-  await eachOpen(runtime, lease, ({ ord, deadlineAt }) => {
-    if (deadlineAt !== null && deadlineAt < lateBefore) late.push({ ord, deadlineAt });
-    else next = Math.min(next, deadlineAt ?? NEVER);
-  });
+  for await (const page of openMembers(runtime.store, lease.batch.key)) {
+    for (const { ord, deadlineAt } of page) {
+      if (deadlineAt !== null && deadlineAt < lateBefore) late.push({ ord, deadlineAt });
+      else next = Math.min(next, deadlineAt ?? NEVER);
+    }
+  }
   const { requests, remaining } = lease.batch;
   late.sort((a, b) => a.deadlineAt - b.deadlineAt || a.ord - b.ord);
   const hasTime = (late.at(-kept)?.deadlineAt ?? 0) >= runtime.clock.now() + LEAST_TRIAL_MS;

@@ -8,7 +8,7 @@ import type { Lease } from "../../runtime/lease/lease.ts";
 import { underLeases } from "../../runtime/lease/leases-by-key.ts";
 import { failureOf, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { everyBatch } from "../../runtime/store/every-batch.ts";
+import { everyBatch } from "../../runtime/store/pages.ts";
 import { BEGUN_ANEW } from "../plan.ts";
 
 const EVERY_MS = 3_600_000;

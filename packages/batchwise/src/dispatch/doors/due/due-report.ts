@@ -9,7 +9,7 @@ import type { LaneRow, Probe } from "../../contract/store/probe.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import { parseLane } from "../../format/encode.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { everyBatch } from "../../runtime/store/every-batch.ts";
+import { everyBatch } from "../../runtime/store/pages.ts";
 
 /** Later than the retry of any request. */
 const FAR_MS = 10 * 365 * 24 * 3_600_000;

@@ -2,9 +2,9 @@
 
 import { QuarantinedError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
+import { openIn } from "../../format/open-requests.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-
-const PAGE = 1_000;
+import { openMembers } from "../../runtime/store/pages.ts";
 
 /** Repeated checks for one reader. */
 export class Idleness {
@@ -60,22 +60,14 @@ async function ofStore(runtime: Runtime): Promise<"done" | QuarantinedError | nu
 
 /** Requests of the job that have not ended. */
 async function openOf({ store }: Runtime, job: string): Promise<number> {
-  let open = 0;
-  for (const { requests, ended } of await store.usage({ job })) {
-    open += requests - ended.succeeded - ended.failed - ended.cancelled - ended.expired;
-  }
-  return open;
+  return (await store.usage({ job })).reduce((open, row) => open + openIn(row), 0);
 }
 
 /** Counts by pages in batch order, for which every store has an index. */
 async function membersOf({ store }: Runtime, job: string, batchKey: string): Promise<number> {
   let count = 0;
-  for (let fromOrd = 0; ; ) {
-    const rows = await store.requests({ batchKey, fromOrd, limit: PAGE });
-    count += rows.filter((row) => row.job === job).length;
-    if (rows.length < PAGE) return count;
-    fromOrd = (rows.at(-1)?.ord as number) + 1;
-  }
+  for await (const page of openMembers(store, batchKey)) count += page.filter((row) => row.job === job).length;
+  return count;
 }
 
 /** Quarantined batches that still hold requests. */

@@ -10,11 +10,11 @@ import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../../contract/store/rows.ts";
 import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
+import { NO_TOKENS, sumOfTokens } from "../../format/open-requests.ts";
 import { batchRecord, errorOf } from "../../format/payload.ts";
 import { priceOf } from "../../prices/price.ts";
 import type { Runtime } from "../runtime.ts";
-
-const PAGE = 10_000;
+import { openMembers } from "../store/pages.ts";
 
 type Written = Extract<TransitionResult, { ok: true }>;
 type Member = Pick<RequestRow, "tenant" | "job" | "cancelRequested">;
@@ -71,7 +71,7 @@ export class UsageTold {
   async prepare(batch: BatchRow): Promise<void> {
     if (this.#open !== null || !this.#runtime.events.hears("usage")) return;
     try {
-      this.#open = await openMembers(this.#runtime, batch.key);
+      this.#open = await readOpen(this.#runtime, batch.key);
     } catch (error) {
       this.#runtime.reportShared(error, { operation: "event" });
     }
@@ -90,14 +90,12 @@ export class UsageTold {
   }
 }
 
-async function openMembers({ store }: Runtime, batchKey: string): Promise<Map<number, Member>> {
+async function readOpen({ store }: Runtime, batchKey: string): Promise<Map<number, Member>> {
   const open = new Map<number, Member>();
-  for (let fromOrd = 0; ; ) {
-    const page = await store.requests({ batchKey, fromOrd, limit: PAGE });
-    for (const { ord, tenant, job, cancelRequested } of page) open.set(ord as number, { tenant, job, cancelRequested });
-    if (page.length < PAGE) return open;
-    fromOrd = (page.at(-1)?.ord as number) + 1;
+  for await (const page of openMembers(store, batchKey)) {
+    for (const { ord, tenant, job, cancelRequested } of page) open.set(ord, { tenant, job, cancelRequested });
   }
+  return open;
 }
 
 interface Sums extends TokenCounts {
@@ -127,19 +125,11 @@ function sumsOf(open: Map<number, Member>, items: readonly Settlement[]): Sums[]
 }
 
 const NONE = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
-const NO_TOKENS: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
 
 function usageOf(item: Settlement): TokenCounts {
   return item.kind === "final" && item.usage !== null ? item.usage : NO_TOKENS;
 }
 
 function plus(sums: Sums, status: OutcomeStatus, tokens: TokenCounts): Sums {
-  return {
-    ...sums,
-    ended: { ...sums.ended, [status]: sums.ended[status] + 1 },
-    inputTokens: sums.inputTokens + tokens.inputTokens,
-    cachedTokens: sums.cachedTokens + tokens.cachedTokens,
-    outputTokens: sums.outputTokens + tokens.outputTokens,
-    reasoningTokens: sums.reasoningTokens + tokens.reasoningTokens,
-  };
+  return { ...sums, ended: { ...sums.ended, [status]: sums.ended[status] + 1 }, ...sumOfTokens(sums, tokens) };
 }

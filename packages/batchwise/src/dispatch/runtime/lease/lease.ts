@@ -25,6 +25,9 @@ const LAST_RETRY_MS = 30_000;
 /** How long a stop waits for a write that the store refuses. */
 const STOP_MS = 4_000;
 
+/** Decisions about members in one transaction. */
+const SETTLED_AT_ONCE = 10_000;
+
 /** Changes, or changes that depend on the moment of writing. */
 type Changes = BatchChanges | ((now: number) => BatchChanges);
 
@@ -164,6 +167,12 @@ export class Lease {
    * lease is still held.
    */
   async settle(items: readonly Settlement[], forMs: number = this.#spanMs - FIRST_RETRY_MS): Promise<void> {
+    for (let from = 0; from < items.length; from += SETTLED_AT_ONCE) {
+      await this.#settle(items.slice(from, from + SETTLED_AT_ONCE), forMs);
+    }
+  }
+
+  async #settle(items: readonly Settlement[], forMs: number): Promise<void> {
     const { store, sinks } = this.#runtime;
     const { key, fence } = this.#batch;
     const cancelled = { cancelledPayload: CANCELLED.payload, cancelledCode: CANCELLED.code };
