@@ -33,6 +33,12 @@ export const NO_PAUSES: Pauses = {
   primings: new Map(),
 };
 
+/** The value of the mark; null for none. */
+export function valueOfMark(marks: readonly MarkRow[], name: string): string | null {
+  const stored = storedMessage(name);
+  return marks.find((mark) => mark.name === stored)?.value ?? null;
+}
+
 export function accountMark(name: string): string {
   return storedMessage(ACCOUNT + name);
 }

@@ -26,6 +26,7 @@ import {
   type LanePlace,
   type SentBatch,
 } from "./lane-health.ts";
+import { valueOfMark } from "./pauses.ts";
 
 export function placeOf({ account, lane }: Pick<BatchRow, "account" | "lane">): LanePlace {
   const { endpoint, model } = parseLane(lane);
@@ -45,14 +46,14 @@ export async function changeHealth(
 ): Promise<{ readonly before: LaneHealth; readonly after: LaneHealth } | null> {
   const name = healthMark(place);
   for (let marks = await runtime.changeMarks([]); ; ) {
-    const expected = marks.find((mark) => mark.name === name)?.value ?? null;
+    const expected = valueOfMark(marks, name);
     const before = healthOf(healthsOf(marks), place);
     const after = decide(before);
     if (after === before) return null;
     const value = healthValue({ ...after, by });
     const former = formerRows(marks, place).map((row) => ({ name: row.name, expected: row.value, value: null }));
     marks = await runtime.changeMarks([{ name, expected, value }, ...former]);
-    if ((marks.find((mark) => mark.name === name)?.value ?? null) === value) return { before, after };
+    if (valueOfMark(marks, name) === value) return { before, after };
   }
 }
 

@@ -2,6 +2,7 @@
 // silently return old answers. Kept in a mark of the store for the most recent jobs.
 
 import { createHash } from "node:crypto";
+import { valueOfMark } from "../accounts/pauses.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { OnChange } from "../contract/jobs.ts";
 import type { MarkChange, MarkRow } from "../contract/store/ledger-rows.ts";
@@ -66,15 +67,14 @@ export async function keepJobDefaults(
   const asWorded = schema === undefined ? null : digestOf(schema);
   for (;;) {
     const marks = await store.marks([], now);
-    const present = marks.find((mark) => mark.name === name)?.value ?? null;
+    const present = valueOfMark(marks, name);
     const changed = present === null ? [] : changedFields((JSON.parse(present) as Kept).fields, fields, asWorded);
     if (changed.length > 0 && onChange === "refuse" && (await hasRequests(store, job)))
       throw changedError(job, changed);
     const value = JSON.stringify({ at: now, fields } satisfies Kept);
     const changes = [{ name, expected: present, value }, ...oldest(marks, name)];
-    const written = await store.marks(changes, now);
     // Another process of the job may have been faster.
-    if (written.some((mark) => mark.name === name && mark.value === value)) return;
+    if (valueOfMark(await store.marks(changes, now), name) === value) return;
   }
 }
 

@@ -6,7 +6,6 @@ import { accountMark, laneMark } from "../accounts/pauses.ts";
 import { serves } from "../accounts/rank-accounts.ts";
 import { lanePausesLifted } from "../accounts/record-lane-health.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { LaneRef, PauseRecord } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
 import { storedMessage } from "../format/stored-code.ts";
@@ -44,35 +43,29 @@ interface Pause extends PauseRecord {
   readonly by?: string;
 }
 
-async function pause({ store, clock, options }: Runtime, mark: string, given: string | null): Promise<boolean> {
-  const now = clock.now();
+async function pause(runtime: Runtime, mark: string, given: string | null): Promise<boolean> {
+  const now = runtime.clock.now();
   const reason = given === null ? null : storedMessage(given);
-  const paused: Pause = { since: now, reason, by: caller(options, now) };
-  const value = JSON.stringify(paused);
-  return markOf(await store.marks([{ name: mark, expected: null, value }], now), mark) === value;
+  const paused: Pause = { since: now, reason, by: caller(runtime.options, now) };
+  return runtime.setMark(mark, null, JSON.stringify(paused));
 }
 
 /** First marks the pause as its own, so that only one of several concurrent calls ends it. */
-async function resume({ store, clock, sealing, options }: Runtime, mark: string): Promise<boolean> {
+async function resume(runtime: Runtime, mark: string): Promise<boolean> {
   for (;;) {
-    const now = clock.now();
-    const present = markOf(await store.marks([], now), mark);
+    const present = await runtime.readMark(mark);
     if (present === null) return false;
-    const own: Pause = { ...(JSON.parse(present) as Pause), by: caller(options, now) };
+    const own: Pause = { ...(JSON.parse(present) as Pause), by: caller(runtime.options, runtime.clock.now()) };
     const value = JSON.stringify(own);
-    if (markOf(await store.marks([{ name: mark, expected: present, value }], now), mark) !== value) continue;
-    await store.marks([{ name: mark, expected: value, value: null }], now);
-    sealing.wake();
+    if (!(await runtime.setMark(mark, present, value))) continue;
+    await runtime.setMark(mark, value, null);
+    runtime.sealing.wake();
     return true;
   }
 }
 
 function caller({ owner, random }: Runtime["options"], now: number): string {
   return `${owner} ${ulid(now, random)}`;
-}
-
-function markOf(marks: readonly MarkRow[], name: string): string | null {
-  return marks.find((row) => row.name === name)?.value ?? null;
 }
 
 function unknownAccount({ accounts }: Runtime, name: string): Error {

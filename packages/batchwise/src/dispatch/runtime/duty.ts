@@ -2,33 +2,25 @@
 // before that ends. Guarantees that no two processes with equal clocks hold the same duty at once.
 // After a crash of the holder, another process can take the duty when the time has passed.
 
-import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { Runtime } from "./runtime.ts";
 
 const PREFIX = "duty ";
 
 /** True when this process has the duty for the next `forMs` milliseconds. */
 export async function takeDuty(runtime: Runtime, name: string, forMs: number): Promise<boolean> {
-  const { store, clock, options } = runtime;
+  const { clock, options } = runtime;
   const mark = PREFIX + name;
   const now = clock.now();
-  const present = markOf(await store.marks([], now), mark);
+  const present = await runtime.readMark(mark);
   if (present !== null && !isFree(present, options.owner, now, forMs)) return false;
   const value = `${now + forMs} ${options.owner}`;
-  if (value === present) return true;
-  return markOf(await store.marks([{ name: mark, expected: present, value }], now), mark) === value;
+  return value === present || runtime.setMark(mark, present, value);
 }
 
 /** Another process, or this one, may take the duty again. */
-export async function giveDutyBack({ store, clock, options }: Runtime, name: string): Promise<void> {
-  const mark = PREFIX + name;
-  const present = markOf(await store.marks([], clock.now()), mark);
-  if (present?.endsWith(` ${options.owner}`) !== true) return;
-  await store.marks([{ name: mark, expected: present, value: null }], clock.now());
-}
-
-function markOf(marks: readonly MarkRow[], name: string): string | null {
-  return marks.find((mark) => mark.name === name)?.value ?? null;
+export async function giveDutyBack(runtime: Runtime, name: string): Promise<void> {
+  const present = await runtime.readMark(PREFIX + name);
+  if (present?.endsWith(` ${runtime.options.owner}`)) await runtime.setMark(PREFIX + name, present, null);
 }
 
 /** True if the duty is its own, expired, or written by a clock that was far ahead. */

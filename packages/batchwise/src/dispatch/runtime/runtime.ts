@@ -4,8 +4,8 @@
 import { attempt } from "../../core/contract/thenable.ts";
 import { UnheardWarnings } from "../../core/contract/unheard-warnings.ts";
 import { refusedModels } from "../accounts/lane-health.ts";
-import { NO_PAUSES, type Pauses, pausesOf } from "../accounts/pauses.ts";
-import { mostBytes, uploadSpeeds } from "../batches/submit/upload-speed.ts";
+import { NO_PAUSES, type Pauses, pausesOf, valueOfMark } from "../accounts/pauses.ts";
+import { mostBytes, speedOf } from "../batches/submit/upload-speed.ts";
 import type { Account } from "../contract/account.ts";
 import type { ErrorContext } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -71,8 +71,8 @@ export class Runtime {
   ignoredResults = 0;
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
-  #loopsRanAt: number | null = null;
-  #uploadSpeeds: ReadonlyMap<string, number> = new Map();
+  /** As last read. */
+  #marks: readonly MarkRow[] = [];
   #flushTimes: ReadonlyMap<string, number> = new Map();
   /**
    * Time at which this process last had a running create, by account: the store does not know a
@@ -227,10 +227,6 @@ export class Runtime {
     this.report(error, context);
   }
 
-  async ledger(name: string): Promise<LedgerRow | null> {
-    return (await this.ledgers()).get(name) ?? null;
-  }
-
   async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {
     const { ledgers } = await this.store.probe(1, this.clock.now());
     return this.troubles.lookPast(ledgers);
@@ -247,12 +243,24 @@ export class Runtime {
     const now = this.clock.now();
     const marks = await this.store.marks(changes, now);
     const before = refusedModels(this.#pauses.healths).size;
+    this.#marks = marks;
     this.#pauses = pausesOf(marks);
-    this.#loopsRanAt = loopsRanAt(marks);
-    this.#uploadSpeeds = uploadSpeeds(marks);
     this.#flushTimes = flushTimes(marks, now + this.storeTime.aheadMs);
     if (before === 0 && refusedModels(this.#pauses.healths).size > 0) this.troubles.onRefusal();
     return marks;
+  }
+
+  /** The value of the mark; null for none. */
+  async readMark(name: string): Promise<string | null> {
+    return valueOfMark(await this.changeMarks([]), name);
+  }
+
+  /**
+   * Sets the mark if it has the expected value still; null takes it away. Returns whether it now has
+   * the value: no other process may write the same one.
+   */
+  async setMark(name: string, expected: string | null, value: string | null): Promise<boolean> {
+    return valueOfMark(await this.changeMarks([{ name, expected, value }]), name) === value;
   }
 
   /** The last flush of the lane by a process without loops, as last read; -Infinity for none. */
@@ -263,7 +271,7 @@ export class Runtime {
 
   /** When the loops of some process ran, as the marks said when they were last read. */
   get loopsRanAt(): number | null {
-    return this.#loopsRanAt;
+    return loopsRanAt(this.#marks);
   }
 
   /**
@@ -282,7 +290,7 @@ export class Runtime {
 
   /** Last known upload speed of the account, in bytes per ms; null if unknown. */
   uploadSpeed(account: string): number | null {
-    return this.#uploadSpeeds.get(account) ?? null;
+    return speedOf(this.#marks, account);
   }
 
   /** The largest file for the account that is worth making in the time that there is. */

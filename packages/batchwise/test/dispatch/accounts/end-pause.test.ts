@@ -66,7 +66,7 @@ test.each([0, 150])("with %i newer batches that were never sent", async (newer) 
   const { clock, runtime, account, dueAt, ends } = await paused(newer);
   await endPause(runtime, account);
   expect(await dueAt()).toBe(clock.now());
-  expect((await runtime.ledger(account.name))?.blockedUntil).toBe(0);
+  expect((await runtime.ledgers()).get(account.name)?.blockedUntil).toBe(0);
   expect(ends).toHaveLength(1);
 });
 
@@ -141,7 +141,7 @@ test("not where the account is paused because a limit is used up", async () => {
   const { runtime, account, dueAt, blockedUntil } = await paused(0, { strikes: 1 });
   await endPause(runtime, account);
   expect(await dueAt()).toBe(blockedUntil);
-  expect((await runtime.ledger(account.name))?.blockedUntil).toBe(blockedUntil);
+  expect((await runtime.ledgers()).get(account.name)?.blockedUntil).toBe(blockedUntil);
 });
 
 test("by a batch that waits at another account, whose own pause stays", async () => {
@@ -165,6 +165,6 @@ test("for this process alone where no batch waits at an account, until one passe
   const here = new Runtime(resolveOptions({ store: runtime.store, accounts: [mended], clock }));
   await endPause(here, mended);
   expect((await here.ledger("mended"))?.blockedUntil).toBe(0);
-  expect((await runtime.ledger("mended"))?.blockedUntil).toBe(blockedUntil);
+  expect((await runtime.ledgers()).get("mended")?.blockedUntil).toBe(blockedUntil);
   expect(await dueAt()).toBe(blockedUntil);
 });

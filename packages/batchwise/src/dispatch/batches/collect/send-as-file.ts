@@ -11,8 +11,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 /** Keeps the lease: the next step returns the members to their lane. */
 export async function sendAsFile(runtime: Runtime, lease: Lease, { message }: UnnamedResults): Promise<void> {
   const { account, batch } = lease;
-  const now = runtime.clock.now();
-  await runtime.changeMarks([{ name: filesOnlyMark(account.name), expected: null, value: String(now) }]);
+  await runtime.setMark(filesOnlyMark(account.name), null, String(runtime.clock.now()));
   const then = `The account "${account.name}" sends files from now on, and the ${batch.remaining} requests go again that way.`;
   runtime.report(new DispatchError("RESULTS_UNREADABLE", `${message} ${then}`), lease.context("results"));
   const disposal: Disposal = { kind: "requeue", code: "results_without_names" };

@@ -171,10 +171,8 @@ export class CachePriming {
   }
 
   /** Returns whether the mark now has this value. */
-  async #change(mark: string, before: Priming | null, after: Priming | null): Promise<boolean> {
-    const value = primingValue(after);
-    await this.#runtime.changeMarks([{ name: mark, expected: primingValue(before), value }]);
-    return primingValue(this.#primingOf(mark)) === value;
+  #change(mark: string, before: Priming | null, after: Priming | null): Promise<boolean> {
+    return this.#runtime.setMark(mark, primingValue(before), primingValue(after));
   }
 
   async #look(priming: Priming, rows: SlotRows, known: ReadonlyMap<string, BatchRow>, now: number): Promise<SentFirst> {

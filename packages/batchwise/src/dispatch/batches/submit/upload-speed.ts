@@ -1,6 +1,7 @@
 // The upload speed of an account, in bytes per ms, kept in the store's marks, so that a run with
 // little time makes files that it can send. Pure.
 
+import { valueOfMark } from "../../accounts/pauses.ts";
 import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 
@@ -29,10 +30,10 @@ export interface Sending {
   readonly isCut: boolean;
 }
 
-export function uploadSpeeds(marks: readonly MarkRow[]): ReadonlyMap<string, number> {
-  return new Map(
-    marks.flatMap(({ name, value }) => (name.startsWith(MARK) ? [[name.slice(MARK.length), Number(value)]] : [])),
-  );
+/** null if unknown. */
+export function speedOf(marks: readonly MarkRow[], account: string): number | null {
+  const value = valueOfMark(marks, MARK + account);
+  return value === null ? null : Number(value);
 }
 
 /** The new speed; null if it does not change. `before`: null for none. */

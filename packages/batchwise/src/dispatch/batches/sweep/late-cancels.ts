@@ -4,7 +4,6 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { MarkRow } from "../../contract/store/ledger-rows.ts";
-import { storedMessage } from "../../format/stored-code.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { underLeases } from "../../runtime/lease/leases-by-key.ts";
 import { callFor } from "../../runtime/provider-calls.ts";
@@ -32,18 +31,12 @@ export async function noteUncancelled(runtime: Runtime, { batch }: Lease, provid
   const now = clock.now();
   const { key, account } = batch;
   const note: Note = { account, batch: key, providerBatchId, tries: 0, at: now, owner: options.owner };
-  const change = {
-    name: storedMessage(`${PREFIX}${key} ${providerBatchId}`),
-    expected: null,
-    value: JSON.stringify(note),
-  };
-  await runtime.store.marks([change], now);
+  await runtime.setMark(`${PREFIX}${key} ${providerBatchId}`, null, JSON.stringify(note));
 }
 
 /** Retries every cancel that is due. */
 export async function cancelLate(runtime: Runtime): Promise<void> {
-  const { store, clock } = runtime;
-  for (const mark of await store.marks([], clock.now())) {
+  for (const mark of await runtime.changeMarks([])) {
     if (runtime.isStopping) return;
     if (mark.name.startsWith(PREFIX)) await tryAgain(runtime, mark);
   }
@@ -58,13 +51,13 @@ async function tryAgain(runtime: Runtime, mark: MarkRow): Promise<void> {
   if (account === undefined || Math.abs(now - note.at) < SWEEP_EVERY_MS / 2) return;
   const work = async (lease: Lease): Promise<void> => {
     const isOfRecord = lease.batch.providerBatchId === note.providerBatchId;
-    if (isOfRecord) await replace(runtime, mark, null);
+    if (isOfRecord) await runtime.setMark(mark.name, mark.value, null);
     else await cancel(runtime, lease, mark, { ...note, tries: note.tries + 1, at: now, owner: options.owner });
     await lease.end({});
   };
   if ((await underLeases(runtime, [note.batch], work, [account.name])).length > 0) return;
   const known = await store.batches({ keys: [note.batch], limit: 1 });
-  if (known.length === 0) await replace(runtime, mark, null);
+  if (known.length === 0) await runtime.setMark(mark.name, mark.value, null);
 }
 
 async function cancel(runtime: Runtime, lease: Lease, mark: MarkRow, note: Note): Promise<void> {
@@ -73,16 +66,12 @@ async function cancel(runtime: Runtime, lease: Lease, mark: MarkRow, note: Note)
     await callFor(runtime, lease, (call) => lease.account.cancel(providerBatchId, call));
   } catch (error) {
     if (lease.isOver) throw error;
-    await replace(runtime, mark, tries < TRIES ? JSON.stringify(note) : null);
+    await runtime.setMark(mark.name, mark.value, tries < TRIES ? JSON.stringify(note) : null);
     if (tries >= TRIES) runtime.report(givenUp(note, error), lease.context("cancel"));
     return;
   }
   await lease.write((now) => ({ orphans: [{ providerBatchId, seenAt: now, action: "cancelled" }] }));
-  await replace(runtime, mark, null);
-}
-
-async function replace({ store, clock }: Runtime, mark: MarkRow, value: string | null): Promise<void> {
-  await store.marks([{ name: mark.name, expected: mark.value, value }], clock.now());
+  await runtime.setMark(mark.name, mark.value, null);
 }
 
 function givenUp({ batch, account, providerBatchId, tries }: Note, cause: unknown): DispatchError {

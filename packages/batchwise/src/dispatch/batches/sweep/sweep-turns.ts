@@ -32,20 +32,20 @@ export async function inTurn(
   const { clock, options } = runtime;
   if (!isSwept(account)) return Number.POSITIVE_INFINITY;
   const name = `sweep ${account.name}`;
-  const present = await read(runtime, name);
+  const present = await runtime.readMark(name);
   const last = parseSweep(present);
   const dueAt = await nextAt(runtime, account, last);
   if (dueAt > clock.now()) return dueAt;
   const at = clock.now();
   const taken = sweepText({ at, calls: last?.calls ?? FIRST_CALLS }, options.owner);
-  if (!(await write(runtime, name, present, taken))) return Number.POSITIVE_INFINITY;
+  if (!(await runtime.setMark(name, present, taken))) return Number.POSITIVE_INFINITY;
   const swept = { lists: 0, others: 0, duplicates: 0, filesDeleted: 0 };
   try {
     await sweep(swept);
   } finally {
     // The next process repeats a sweep that the stop has interrupted.
     const made = runtime.isStopping ? present : sweepText({ at, calls: swept.lists }, options.owner);
-    await write(runtime, name, taken, made);
+    await runtime.setMark(name, taken, made);
   }
   return Number.POSITIVE_INFINITY;
 }
@@ -72,20 +72,4 @@ async function isIdle({ store, sentAt }: Runtime, { name: account }: Account, no
   if (open !== undefined) return false;
   const newest = await store.batches({ account, limit: NEWEST });
   return newest.every(({ submitStartedAt }) => (submitStartedAt ?? 0) <= since);
-}
-
-async function read({ store, clock }: Runtime, name: string): Promise<string | null> {
-  const marks = await store.marks([], clock.now());
-  return marks.find((mark) => mark.name === name)?.value ?? null;
-}
-
-/** True if this process wrote it: only one of several concurrent writes succeeds. */
-async function write(
-  { store, clock }: Runtime,
-  name: string,
-  expected: string | null,
-  value: string | null,
-): Promise<boolean> {
-  const marks = await store.marks([{ name, expected, value }], clock.now());
-  return marks.find((mark) => mark.name === name)?.value === value;
 }

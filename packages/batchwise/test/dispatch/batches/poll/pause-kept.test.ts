@@ -38,7 +38,7 @@ test.each([
   meanwhile(store, later);
   await poll(runtime, lease);
   expect((await store.batches({ keys: [keyOf(0)], limit: 1 }))[0]?.state).toBe("running");
-  expect(await runtime.ledger(account.name)).toMatchObject(later);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(later);
 });
 
 test.each([
@@ -47,7 +47,7 @@ test.each([
 ])("the end of %s is written where nothing else has paused the account", async (_name, ledger) => {
   const { runtime, account, lease } = await submitted({ ...ledger, blockedUntil: START + MINUTE });
   await poll(runtime, lease);
-  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: 0, strikes: 0, outage: null });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({ blockedUntil: 0, strikes: 0, outage: null });
 });
 
 test.each([
@@ -64,7 +64,7 @@ test.each([
     await runtime.ledgers(),
   );
   await poll(runtime, lease);
-  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: REFUSED.code });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: REFUSED.code });
 });
 
 test("the pause of a key that is refused in an outage ends once the account works", async () => {
@@ -73,9 +73,12 @@ test("the pause of a key that is refused in an outage ends once the account work
   const pausedUntil = START + PAUSE_MS;
   const refused = { lastError: REFUSED, pauseAccountUntil: pausedUntil, isKeyRefused: true };
   await applyPlan(runtime, other, plan("sealed", pausedUntil, refused), await runtime.ledgers());
-  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: START + 60 * MINUTE, note: REFUSED.code });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({
+    blockedUntil: START + 60 * MINUTE,
+    note: REFUSED.code,
+  });
   await endPause(runtime, account);
-  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: 0, outage: null });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({ blockedUntil: 0, outage: null });
 });
 
 test.each([
@@ -112,7 +115,10 @@ test("a key that is refused again pauses the account, although its longer pause 
   const { runtime, account, lease } = await submitted({ blockedUntil: START + 60 * MINUTE, note: REFUSED.code });
   runtime.troubles.disprove(account.name, START + 60 * MINUTE);
   await lease.write({ ledgers: [closedByAnswer(account.name, START + PAUSE_MS, REFUSED.code)] });
-  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: START + PAUSE_MS, note: REFUSED.code });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({
+    blockedUntil: START + PAUSE_MS,
+    note: REFUSED.code,
+  });
 });
 
 test("a limit that an earlier batch meets does not end the pause of a refused key", async () => {
@@ -122,7 +128,7 @@ test("a limit that an earlier batch meets does not end the pause of a refused ke
   const ledger = ledgers.get(account.name) ?? null;
   await applyPlan(runtime, other, afterBatchFailure(batchCase(other.batch, START, { ledger }), FULL), ledgers);
   await poll(runtime, lease);
-  expect(await runtime.ledger(account.name)).toMatchObject(paused);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(paused);
 });
 
 test.each([
@@ -138,7 +144,7 @@ test.each([
   });
   await applyPlan(runtime, lease, refused, await runtime.ledgers());
   const row = { blockedUntil: until, strikes: 0, note: REFUSED.code };
-  expect(await runtime.ledger(account.name)).toMatchObject(row);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(row);
   expect(pauses).toMatchObject([{ code: REFUSED.code, until: START + PAUSE_MS }]);
 });
 
@@ -150,7 +156,7 @@ test("a limit that is met while a key is refused changes nothing and emits no ev
   const full = afterBatchFailure(batchCase(lease.batch, START, { ledger }), FULL);
   meanwhile(store, key);
   await applyPlan(runtime, lease, full, ledgers);
-  expect(await runtime.ledger(account.name)).toMatchObject(key);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(key);
   expect(pauses).toEqual([]);
 });
 
@@ -173,7 +179,7 @@ test("an outage is not written over a key that another process has just seen ref
   meanwhile(store, key);
   const isWritten = await applyPlan(runtime, lease, refused, await runtime.ledgers());
   tellOfRefusal(runtime, lease.batch, refused, isWritten, "create");
-  expect(await runtime.ledger(account.name)).toMatchObject({ ...key, outage: null });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({ ...key, outage: null });
   expect([pauses, told]).toEqual([[], []]);
 });
 
@@ -195,7 +201,7 @@ test("an account that breaks off a pass for its rate keeps the pause of a key re
   place.store = store;
   key.name = account.name;
   await execute(runtime, lease, () => {});
-  expect(await runtime.ledger(account.name)).toMatchObject(key);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(key);
   expect(pauses).toEqual([]);
 });
 

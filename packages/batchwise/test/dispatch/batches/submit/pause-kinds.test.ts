@@ -39,7 +39,7 @@ test.each([
   const plan = await urgentPlan(runtime, lease, RATE);
   expect(plan).toMatchObject({ state: "collecting", disposal: { kind: "requeue" } });
   await applyPlan(runtime, lease, plan, await runtime.ledgers());
-  expect(await runtime.ledger(account.name)).toMatchObject(row);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(row);
   expect(pauses).toEqual([]);
 });
 
@@ -51,7 +51,7 @@ test.each([
   const plan = await urgentPlan(runtime, lease, RATE);
   meanwhile(store, { name: account.name, ...row });
   await applyPlan(runtime, lease, plan, await runtime.ledgers());
-  expect(await runtime.ledger(account.name)).toMatchObject(row);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(row);
   expect(pauses).toEqual([]);
 });
 
@@ -59,7 +59,7 @@ test("a rate limit of an urgent batch pauses a free account for as long as it sa
   const { runtime, account, lease, pauses } = await submitted({});
   await applyPlan(runtime, lease, await urgentPlan(runtime, lease, RATE), await runtime.ledgers());
   const pausedUntil = START + 5_000;
-  expect(await runtime.ledger(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: RATE.code });
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject({ blockedUntil: pausedUntil, note: RATE.code });
   expect(pauses).toMatchObject([{ until: pausedUntil, code: RATE.code }]);
 });
 
@@ -74,6 +74,6 @@ test("an outage that a repeated create meets leaves a key that is refused meanwh
   meanwhile(store, { name: account.name, ...KEY });
   const isWritten = await applyPlan(runtime, lease, plan, await runtime.ledgers());
   tellOfRefusal(runtime, batch, plan, isWritten, "create");
-  expect(await runtime.ledger(account.name)).toMatchObject(KEY);
+  expect((await runtime.ledgers()).get(account.name)).toMatchObject(KEY);
   expect([pauses, told]).toEqual([[], []]);
 });

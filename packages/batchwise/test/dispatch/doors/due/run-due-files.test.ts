@@ -1,7 +1,7 @@
 // Files in the time that a run of `runDue` has.
 
 import { describe, expect, test } from "vitest";
-import { speedChange, uploadSpeeds } from "../../../../src/dispatch/batches/submit/upload-speed.ts";
+import { speedChange, speedOf } from "../../../../src/dispatch/batches/submit/upload-speed.ts";
 import type { Account, BatchInput, CallOptions } from "../../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../../src/dispatch/stores/memory/memory-store.ts";
@@ -125,7 +125,7 @@ describe("files and the time that there is", () => {
     await dispatcher.enqueueMany(big(2_000, 1_000));
     await finish(here, dispatcher, 10 * SECOND);
     expectEachOnce(here, 2_000);
-    expect(uploadSpeeds(await here.store.marks([], here.time.now())).get("sim")).toBeGreaterThan(100);
+    expect(speedOf(await here.store.marks([], here.time.now()), "sim")).toBeGreaterThan(100);
   });
 
   test("a run that begins late learns the speed, and makes smaller files", async () => {
