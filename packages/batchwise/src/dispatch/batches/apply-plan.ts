@@ -7,7 +7,7 @@ import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { Plan } from "./plan.ts";
+import { type Plan, UNTIED } from "./plan.ts";
 
 /**
  * Writes the plan, which was decided on these ledgers. False if another process has paused the
@@ -44,17 +44,21 @@ function changesOf(batch: BatchRow, plan: Plan, ledgers: Ledgers, now: number): 
   };
 }
 
+/** The members leave the batch in the next step under this lease. */
+export async function takeApart(lease: Lease, disposal: Disposal, more: BatchChanges = {}): Promise<void> {
+  await lease.write((now) => ({ ...more, state: "collecting", ...disposing(disposal, now) }));
+}
+
 /** How the members leave, and since when they are divided. */
-export function disposing(disposal: Disposal | null, now: number): BatchChanges {
+function disposing(disposal: Disposal | null, now: number): BatchChanges {
   const isDivided = disposal?.kind === "split" || disposal?.kind === "canary";
   return { disposal: disposal === null ? null : JSON.stringify(disposal), ...(isDivided ? { splitAt: now } : {}) };
 }
 
 /** Clears the provider batch of record, which has ended, and keeps it as an `ended` orphan. */
 function forget(providerBatchId: string | null, seenAt: number): BatchChanges {
-  const cleared = { providerBatchId: null, verified: true, providerState: null, cancelSentAt: null, expiresAt: null };
-  if (providerBatchId === null) return cleared;
-  return { ...cleared, orphans: [{ providerBatchId, seenAt, action: "ended" }] };
+  if (providerBatchId === null) return {};
+  return { ...UNTIED, cancelSentAt: null, orphans: [{ providerBatchId, seenAt, action: "ended" }] };
 }
 
 function ledgerChanges(plan: Plan, { ledger, account }: BatchRow, ledgers: Ledgers, now: number): LedgerChanges[] {

@@ -2,6 +2,7 @@
 // batches/apply-plan.ts writes it as one `transition`.
 
 import type { Outage } from "../accounts/outage.ts";
+import type { ProviderBatch } from "../contract/account.ts";
 import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
 import type { BatchChanges } from "../contract/store/rows.ts";
 import type { BatchState, OutcomeError } from "../contract/types.ts";
@@ -72,3 +73,12 @@ export const BEGUN_ANEW: BatchChanges = {
   ...{ unknownSince: null, lastError: null, pollMs: 0, tries: 0, triesSince: null, filePendingSince: null },
   ...{ lostLooks: 0, lostSince: null, failedReads: 0, unreadableReads: 0, shortReads: null },
 };
+
+/** The batch goes on as this batch of the provider, which was created or found for it. */
+export function tiedTo(seen: ProviderBatch, verified: boolean): BatchChanges {
+  const { id: providerBatchId, rawState: providerState, expiresAt } = seen;
+  return { ...BEGUN_ANEW, state: "submitted", providerBatchId, verified, providerState, expiresAt };
+}
+
+/** The batch has no batch at the provider. */
+export const UNTIED: BatchChanges = { providerBatchId: null, verified: true, providerState: null, expiresAt: null };

@@ -2,7 +2,7 @@
 // the provider has shown that it may be the one. Results verify it: where they are not ours, the
 // batch is put back, and nothing of them counts.
 
-import { BEGUN_ANEW } from "../batches/plan.ts";
+import { tiedTo } from "../batches/plan.ts";
 import type { ProviderBatch } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchChanges } from "../contract/store/rows.ts";
@@ -20,7 +20,7 @@ export async function adopt(runtime: Runtime, key: string, providerBatchId: stri
       const why = whyNotAdopting(lease.batch);
       if (why !== null) throw refused(key, why);
       const { seen, verified } = await fitting(runtime, lease, providerBatchId);
-      const tied = await lease.end((now) => tiedTo(lease, seen, verified, now));
+      const tied = await lease.end((now) => adopting(lease, seen, verified, now));
       if (!tied.ok) throw refused(key, `cannot adopt ${providerBatchId}: another batch has just done so`);
       return batchRecord(tied.batch);
     } catch (error) {
@@ -45,19 +45,14 @@ async function fitting(
   return { seen, verified: named.verified };
 }
 
-function tiedTo({ batch }: Lease, seen: ProviderBatch, verified: boolean, now: number): BatchChanges {
+function adopting({ batch }: Lease, seen: ProviderBatch, verified: boolean, now: number): BatchChanges {
   const before = batch.providerBatchId;
   const orphans: Orphan[] = [];
   if (before !== null && before !== seen.id) orphans.push({ providerBatchId: before, seenAt: now, action: "ignored" });
   // Where it turns out to be another's, a batch that waited for a person waits for one again.
   if (batch.state === "quarantined") orphans.push({ providerBatchId: seen.id, seenAt: now, action: "adopted" });
   return {
-    ...BEGUN_ANEW,
-    state: "submitted",
-    providerBatchId: seen.id,
-    verified,
-    providerState: seen.rawState,
-    expiresAt: seen.expiresAt,
+    ...tiedTo(seen, verified),
     cancelSentAt: null,
     disposal: null,
     nextAt: now,

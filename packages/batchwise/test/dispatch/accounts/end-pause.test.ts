@@ -134,7 +134,7 @@ test.each(["carrier", "gate"])("not one that is written before the end is, by th
   if (lease !== undefined) expect(await passesGate(here, lease)).toBe(false);
   for (const one of [lease, other]) one?.close();
   expect(store.transition).toBe(transition);
-  expect((await here.ledger("mended"))?.blockedUntil).toBe(later.blockedUntil);
+  expect((await here.ledgers()).get("mended")?.blockedUntil).toBe(later.blockedUntil);
 });
 
 test("not where the account is paused because a limit is used up", async () => {
@@ -164,7 +164,7 @@ test("for this process alone where no batch waits at an account, until one passe
   const mended = { ...account, name: "mended" };
   const here = new Runtime(resolveOptions({ store: runtime.store, accounts: [mended], clock }));
   await endPause(here, mended);
-  expect((await here.ledger("mended"))?.blockedUntil).toBe(0);
+  expect((await here.ledgers()).get("mended")?.blockedUntil).toBe(0);
   expect((await runtime.ledgers()).get("mended")?.blockedUntil).toBe(blockedUntil);
   expect(await dueAt()).toBe(blockedUntil);
 });

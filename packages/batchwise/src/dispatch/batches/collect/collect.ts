@@ -81,6 +81,7 @@ class Collection {
       await reported(
         this.#runtime,
         this.#lease,
+        "results",
         () => this.#lines,
         () => this.#stream(seen),
       );

@@ -8,6 +8,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 export async function reported(
   { events, clock }: Runtime,
   { account, batch }: Lease,
+  operation: "results" | "execute",
   lines: () => number,
   read: () => Promise<void>,
 ): Promise<void> {
@@ -21,7 +22,7 @@ export async function reported(
     await read();
     emit(null);
   } catch (error) {
-    emit(failureOf(account, error, "results").code);
+    emit(failureOf(account, error, operation).code);
     throw error;
   }
 }

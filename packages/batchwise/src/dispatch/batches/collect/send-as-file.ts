@@ -4,9 +4,9 @@
 
 import { filesOnlyMark } from "../../accounts/pauses.ts";
 import { DispatchError, type UnnamedResults } from "../../contract/errors.ts";
-import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { takeApart } from "../apply-plan.ts";
 
 /** Keeps the lease: the next step returns the members to their lane. */
 export async function sendAsFile(runtime: Runtime, lease: Lease, { message }: UnnamedResults): Promise<void> {
@@ -14,6 +14,5 @@ export async function sendAsFile(runtime: Runtime, lease: Lease, { message }: Un
   await runtime.setMark(filesOnlyMark(account.name), null, String(runtime.clock.now()));
   const then = `The account "${account.name}" sends files from now on, and the ${batch.remaining} requests go again that way.`;
   runtime.report(new DispatchError("RESULTS_UNREADABLE", `${message} ${then}`), lease.context("results"));
-  const disposal: Disposal = { kind: "requeue", code: "results_without_names" };
-  await lease.write({ disposal: JSON.stringify(disposal) });
+  await takeApart(lease, { kind: "requeue", code: "results_without_names" });
 }

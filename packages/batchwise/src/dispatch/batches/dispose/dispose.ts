@@ -12,6 +12,7 @@ import { type Disposal, errorEnding, parseDisposal } from "../../format/payload.
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { openMembers } from "../../runtime/store/pages.ts";
+import { takeApart } from "../apply-plan.ts";
 import { leaveOpen } from "../collect/collect.ts";
 import { partGroup } from "../parts.ts";
 import { DEADLINE_LEAD_MS } from "../seal/thresholds.ts";
@@ -21,6 +22,17 @@ import { maySplitAt } from "./split-budget.ts";
 const GATHER_MS = 1_000;
 /** The rest of a refused batch waits this long for the result of its canary, in ms. */
 const REST_MS = 300_000;
+/** The two parts of a divided batch, and how long their members wait. */
+const PARTS = {
+  split: [
+    { role: "first", waitMs: GATHER_MS },
+    { role: "second", waitMs: GATHER_MS },
+  ],
+  canary: [
+    { role: "canary", waitMs: 0 },
+    { role: "rest", waitMs: REST_MS },
+  ],
+} as const;
 
 export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
   const { batch } = lease;
@@ -74,8 +86,7 @@ function tellSplit({ events }: Runtime, { key: batch, account, requests }: Batch
  * cancelled.
  */
 export async function drop(lease: Lease): Promise<void> {
-  const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.cancelled };
-  await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
+  await takeApart(lease, { kind: "requeue", code: OUTCOME_CODES.cancelled });
 }
 
 /** The decision about the member in each place. Pure. */
@@ -86,24 +97,11 @@ export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (or
     case "requeue":
       return (ord) => ({ ...back, ord, code: disposal.code });
     case "split":
-      return (ord) => {
-        const group = partGroup(batch, ord < disposal.below ? "first" : "second");
-        const lane = laneName({ ...parseLane(batch.lane), group });
-        return { ...back, ord, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
-      };
     case "canary":
       return (ord) => {
-        const isFirst = ord < disposal.below;
-        const [group, notBefore] = isFirst
-          ? [partGroup(batch, "canary"), 0]
-          : [partGroup(batch, "rest"), now + REST_MS];
-        return {
-          ...back,
-          ord,
-          code: disposal.error.code,
-          lane: laneName({ ...parseLane(batch.lane), group }),
-          notBefore,
-        };
+        const { role, waitMs } = PARTS[disposal.kind][ord < disposal.below ? 0 : 1];
+        const lane = laneName({ ...parseLane(batch.lane), group: partGroup(batch, role) });
+        return { ...back, ord, code: disposal.error.code, lane, notBefore: waitMs === 0 ? 0 : now + waitMs };
       };
     case "refuse":
       return (ord) => refused(ord, disposal.error);

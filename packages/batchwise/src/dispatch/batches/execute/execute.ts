@@ -10,10 +10,10 @@ import { placeOf } from "../../accounts/record-lane-health.ts";
 import { tellOfPause } from "../../accounts/tell-of-pause.ts";
 import type { LedgerChanges, LedgerRow } from "../../contract/store/ledger-rows.ts";
 import { isMistake, isStoreError } from "../../format/client-error.ts";
-import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { takeApart } from "../apply-plan.ts";
 import { leftToOthers } from "../collect/checked-answers.ts";
 import { isUrgentAtFallback, mayChangeAccount } from "../submit/competing-batches.ts";
 import { isPaused } from "../submit/gate.ts";
@@ -47,14 +47,13 @@ export async function execute(runtime: Runtime, lease: Lease, onWaiting: (waits:
   else if (lease.batch.remaining === 0) {
     await run.failures.noteEnd();
     await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null, breaks: 0 }));
-  } else if (run.failures.isBadHour) await sendBack(lease, "lane_paused");
+  } else if (run.failures.isBadHour) await sendBack(runtime, lease, "lane_paused");
   else await lease.end((now) => ({ nextAt: now + (run.isHeld ? HELD_MS : pause(runtime)) }));
 }
 
 /** Its open members go back to their lane, uncharged. */
-async function sendBack(lease: Lease, code: string): Promise<void> {
-  const disposal = JSON.stringify({ kind: "requeue", code } satisfies Disposal);
-  await lease.write((now) => ({ state: "collecting", disposal, releaseAt: now, breaks: 0 }));
+function sendBack(runtime: Runtime, lease: Lease, code: string): Promise<void> {
+  return takeApart(lease, { kind: "requeue", code }, { releaseAt: runtime.clock.now(), breaks: 0 });
 }
 
 /** True for urgent requests that another account takes now. */
@@ -77,8 +76,8 @@ async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
   if (waitsUntil === null && !(await isPaused(runtime, lease))) {
     const health = healthOf(runtime.lastPauses.healths, placeOf(lease.batch));
     if (!isKeptBack(health, lease.batch.key, runtime.clock.now())) return false;
-    await sendBack(lease, "lane_paused");
-  } else if (maySendElsewhere(runtime, lease, ledgers)) await sendBack(lease, "account_paused");
+    await sendBack(runtime, lease, "lane_paused");
+  } else if (maySendElsewhere(runtime, lease, ledgers)) await sendBack(runtime, lease, "account_paused");
   else await lease.end((now) => ({ nextAt: waitsUntil ?? now + HELD_MS }));
   return true;
 }

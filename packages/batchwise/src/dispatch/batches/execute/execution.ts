@@ -11,7 +11,7 @@ import { readable } from "../../format/client-error.ts";
 import { batchName, customId, parseCustomId } from "../../format/encode.ts";
 import { EXPIRED } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
-import { failureOf, onAbort } from "../../runtime/provider-calls.ts";
+import { onAbort } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { withTurns } from "../collect/answer-turns.ts";
 import { kept } from "../collect/ask-again.ts";
@@ -23,6 +23,7 @@ import {
   isSuccess,
   type Member,
 } from "../collect/classify-results.ts";
+import { reported } from "../collect/reported.ts";
 import { isPaused } from "../submit/gate.ts";
 import { LineFailures } from "./line-failures.ts";
 import { SettleSoon } from "./settle-soon.ts";
@@ -66,24 +67,21 @@ export class Execution {
    * Runs the open members. Settles members that ended before an error or a stop; after a lost lease
    * it settles nothing.
    */
-  async all(): Promise<void> {
-    const { clock, stopping, events } = this.#runtime;
-    const { account, batch, signal } = this.#lease;
-    const begunAt = clock.monotonic();
-    const forget = onAbort([signal, stopping.signal], (reason) => this.#cut.abort(reason));
-    let code: string | null = null;
+  all(): Promise<void> {
+    const lines = (): number => this.#lines;
+    return reported(this.#runtime, this.#lease, "execute", lines, () => this.#all());
+  }
+
+  async #all(): Promise<void> {
+    const { account, signal } = this.#lease;
+    const forget = onAbort([signal, this.#runtime.stopping.signal], (reason) => this.#cut.abort(reason));
     try {
       await this.#untilCut(this.#run((account.execute as Execute).bind(account)));
-    } catch (error) {
-      code = failureOf(account, error, "execute").code;
-      throw error;
     } finally {
       forget();
       this.#cut.abort(new Error("The pass is over."));
       this.#settling.stopTimer();
       if (!this.#lease.isOver) await this.#settleAll();
-      const durationMs = clock.monotonic() - begunAt;
-      events.emit("collect", () => ({ account: account.name, batch: batch.key, lines: this.#lines, durationMs, code }));
     }
   }
 

@@ -12,7 +12,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { applyPlan } from "../apply-plan.ts";
 import { NO_EVIDENCE } from "../batch-case.ts";
 import { nextLookAt } from "../life-cycle.ts";
-import { BEGUN_ANEW } from "../plan.ts";
+import { tiedTo } from "../plan.ts";
 import { afterAbsence } from "../submit/after-failure.ts";
 import { othersAccepted } from "../submit/competing-batches.ts";
 import { submit } from "../submit/submit.ts";
@@ -79,14 +79,7 @@ async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly P
 /** Writes the provider id first, then cancels duplicates. */
 async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { kind: "adopt" }>): Promise<void> {
   const { batch: seen, verified, extras } = found;
-  const written = await lease.write({
-    ...BEGUN_ANEW,
-    state: "submitted",
-    providerBatchId: seen.id,
-    verified,
-    providerState: seen.rawState,
-    expiresAt: seen.expiresAt,
-  });
+  const written = await lease.write(tiedTo(seen, verified));
   if (!written.ok) {
     await lookLater(lease);
     return;

@@ -5,6 +5,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { nextLookAt } from "../life-cycle.ts";
+import { UNTIED } from "../plan.ts";
 
 const BUSY_MS = 5_000;
 
@@ -26,10 +27,7 @@ export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void
     state: "unknown",
     exclusive: account.capabilities.tag === "none",
     unknownSince: now,
-    providerBatchId: null,
-    verified: true,
-    providerState: null,
-    expiresAt: null,
+    ...UNTIED,
     orphans: [{ providerBatchId, seenAt: now, action: "foreign" }],
     nextAt: nextLookAt({ ...batch, unknownSince: now }, account, now),
   });
@@ -45,10 +43,7 @@ async function putAside(runtime: Runtime, lease: Lease, providerBatchId: string,
   const error = new DispatchError("ADOPTION_REFUSED", `${providerBatchId} was adopted by mistake: ${because}.`);
   await lease.end({
     state: "quarantined",
-    providerBatchId: null,
-    verified: true,
-    providerState: null,
-    expiresAt: null,
+    ...UNTIED,
     lastError: JSON.stringify({ code: "adopted_by_mistake", message: error.message }),
     orphans: [{ providerBatchId, seenAt: now, action: "foreign" }],
   });

@@ -18,24 +18,20 @@ import { errorEnding } from "../../format/payload.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Workers } from "../workers.ts";
 import { AccountSealer, minimumOf } from "./account-sealer.ts";
-import type { NoRoom } from "./shared-ledger.ts";
-import { isLeft, lacksMoney, type SealRefusal, type Tail, tailOf } from "./tail.ts";
+import { isLeft, lacksMoney, type Tail, tailOf } from "./tail.ts";
 import { Tails } from "./tails.ts";
 import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 import type { WaitingEvents } from "./waiting-events.ts";
-import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
+import { type Refusal, refusalOf, WaitingLanes } from "./waiting-lanes.ts";
 
 export type Ledgers = Map<string, LedgerRow>;
-type Refusal = Extract<SealResult, { ok: false }>;
+type Head = Extract<SealResult, { ok: false }>["head"];
 
 /** Why each of the accounts did not take a lane's next batch. */
 interface Refused {
-  readonly choices: readonly AccountChoice<Account>[];
-  readonly refusals: readonly SealRefusal[];
-  /** By ledger. */
-  readonly noRoom: ReadonlyMap<string, NoRoom>;
+  readonly refusals: readonly Refusal[];
   /** The first request of the lane, if it is too large for an account; else null. */
-  readonly tooLarge: Refusal["head"];
+  readonly tooLarge: Head;
 }
 
 /** `unpaid`: the lane's next request costs more than its payers have left. */
@@ -89,12 +85,12 @@ export class LaneCloser {
   async #endLeft(
     lane: LaneRow,
     accounts: readonly Account[],
-    { choices, refusals, noRoom, tooLarge }: Refused,
+    { refusals, tooLarge }: Refused,
     ledgers: Ledgers,
   ): Promise<boolean> {
-    this.#waiting.refused(lane, noRoom);
+    this.#waiting.refused(lane, refusals);
     const tail = tailOf(lane, accounts.length, refusals);
-    if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
+    if (tail !== null) return this.#endTail(lane, tail, refusals, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, accounts)) return false;
     await this.#refuse(tooLarge);
     return true;
@@ -121,10 +117,8 @@ export class LaneCloser {
     ledgers: Ledgers,
     key: string | null = null,
   ): Promise<Answer> {
-    const choices: AccountChoice<Account>[] = [];
-    const refusals: SealRefusal[] = [];
-    const noRoom = new Map<string, NoRoom>();
-    let tooLarge: Refusal["head"] = null;
+    const refusals: Refusal[] = [];
+    let tooLarge: Head = null;
     const { thresholds } = this.#runtime.options;
     const name = parseLane(lane.lane);
     const now = this.#runtime.clock.now();
@@ -144,22 +138,19 @@ export class LaneCloser {
         return { kind: "sealed" };
       }
       if (result.reason === "empty") return { kind: "empty" };
-      const { name: account, minRequests } = minimumOf(choice.account);
-      if (result.reason === "price_limit" && minRequests === 1) return { kind: "unpaid" };
+      if (result.reason === "price_limit" && minimumOf(choice.account).minRequests === 1) return { kind: "unpaid" };
       if (result.reason === "head_too_large") tooLarge = result.head;
       // Room held back for another lane counts as booked.
       const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
       const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
-      choices.push(choice);
-      refusals.push({ account, reason: result.reason, minRequests, booked });
       const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
-      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+      refusals.push(refusalOf(thresholds, name.inputs, choice, answer));
     }
     for (const choice of fullAccounts(open, name, ledgers, now)) {
       const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
-      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+      refusals.push(refusalOf(thresholds, name.inputs, choice, answer));
     }
-    return { kind: "refused", why: { choices, refusals, noRoom, tooLarge } };
+    return { kind: "refused", why: { refusals, tooLarge } };
   }
 
   #open(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): Account[] {
@@ -179,10 +170,10 @@ export class LaneCloser {
   }
 
   /** True if the second-choice accounts should be tried. */
-  #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Refused): boolean {
+  #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals }: Refused): boolean {
     if (!parseLane(lane.lane).urgent) return isLeft(lane, first.length, refusals);
     // Waits if a first-choice account will have room. Any other refusal may be permanent.
-    const waits = [...noRoom.values()].some(({ reason }) => reason === "full" || reason === "no_headroom");
+    const waits = refusals.some(({ reason }) => reason === "full" || reason === "no_headroom");
     const isLastMinute = lane.deadlineAt !== null && lane.deadlineAt - DEADLINE_LEAD_MS <= this.#runtime.clock.now();
     return !waits || isLastMinute;
   }
@@ -199,14 +190,9 @@ export class LaneCloser {
    * Reports the tail and, with `onTail: "fail"`, fails its requests one by one, because new
    * requests may complete a batch meanwhile.
    */
-  async #endTail(
-    lane: LaneRow,
-    tail: Tail,
-    choices: readonly AccountChoice<Account>[],
-    ledgers: Ledgers,
-  ): Promise<boolean> {
+  async #endTail(lane: LaneRow, tail: Tail, refusals: readonly Refusal[], ledgers: Ledgers): Promise<boolean> {
     this.#tails.tell(lane, tail);
-    const choice = choices.find(({ account }) => account.name === tail.account);
+    const choice = refusals.find(({ account }) => account === tail.account)?.choice;
     // Requests that only caps or learned limits keep in small batches are not failed: these may
     // change.
     const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
@@ -221,7 +207,7 @@ export class LaneCloser {
   }
 
   /** Ignores learned limits: they may be wrong, so they never fail a request. */
-  #fitsSomewhere(head: NonNullable<Refusal["head"]>, accounts: readonly Account[]): boolean {
+  #fitsSomewhere(head: NonNullable<Head>, accounts: readonly Account[]): boolean {
     const { thresholds } = this.#runtime.options;
     return accounts.some(({ capabilities: { limits } }) => {
       const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens);
@@ -233,7 +219,7 @@ export class LaneCloser {
    * Fails the first request of a lane when no account can take it, because it would block those
    * behind it.
    */
-  async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
+  async #refuse(head: NonNullable<Head>): Promise<void> {
     const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
     const { store, sinks, clock } = this.#runtime;
     const failure = errorEnding({ code: OUTCOME_CODES.tooLarge, message });
@@ -245,13 +231,8 @@ export class LaneCloser {
 /** The second answer; if it is a refusal, merged with the first. */
 function joined(first: Refused, second: Answer): Answer {
   if (second.kind !== "refused") return second;
-  const { choices, refusals, noRoom, tooLarge } = second.why;
-  const why: Refused = {
-    choices: [...first.choices, ...choices],
-    refusals: [...first.refusals, ...refusals],
-    noRoom: new Map([...first.noRoom, ...noRoom]),
-    tooLarge: tooLarge ?? first.tooLarge,
-  };
+  const { refusals, tooLarge } = second.why;
+  const why = { refusals: [...first.refusals, ...refusals], tooLarge: tooLarge ?? first.tooLarge };
   return { kind: "refused", why };
 }
 

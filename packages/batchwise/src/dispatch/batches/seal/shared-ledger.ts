@@ -40,8 +40,9 @@ export function limitsWithout(kept: LedgerLimits, limits: LedgerLimits, tokenLim
   };
 }
 
-/** Why a ledger had no capacity for a lane's next batch. */
+/** Why an account did not take a lane's next batch, as its ledger shows. */
 export interface NoRoom {
+  readonly ledger: string;
   /** The store's answer; `full` if a limit is known to be reached. */
   readonly reason: Extract<SealResult, { ok: false }>["reason"] | "full";
   /** Tokens of the lane's first request; 0 if unknown. */

@@ -2,15 +2,11 @@
 // fewer than each account's minimum. A lane that only waits for capacity, for a pause to end or for
 // retries is no tail, and neither is one that waits for money. Pure.
 
-import type { SealResult } from "../../contract/store/calls.ts";
+import type { NoRoom } from "./shared-ledger.ts";
 
-/** One account's refusal of the lane's requests. */
-export interface SealRefusal {
+/** One account's refusal of the lane's requests; `full` for one that was not asked. */
+export interface SealRefusal extends Pick<NoRoom, "reason" | "minRequests" | "booked"> {
   readonly account: string;
-  readonly reason: Extract<SealResult, { ok: false }>["reason"];
-  readonly minRequests: number;
-  /** Batches on the ledger: when they end there is more capacity. */
-  readonly booked: number;
 }
 
 export interface Tail {
@@ -23,7 +19,7 @@ type Left = { readonly ready: number; readonly deferredUntil: number | null };
 
 /**
  * True if no account accepts the lane's current requests. `serving`: the number of accounts; those
- * without a refusal are paused or full and may accept them later.
+ * without a refusal are paused and may accept them later.
  */
 export function isLeft(lane: Left, serving: number, refusals: readonly SealRefusal[]): boolean {
   if (refusals.length < serving || lane.deferredUntil !== null) return false;

@@ -31,12 +31,12 @@ export class WaitingLanes {
     return keptFrom(lane, ledger, this.#waiting.values()).batches > 0;
   }
 
-  /** Call if the lane got no batch. `noRoom`: why, by ledger. */
-  refused(lane: LaneRow, noRoom: ReadonlyMap<string, NoRoom>): void {
+  /** Call if the lane got no batch. */
+  refused(lane: LaneRow, refusals: readonly NoRoom[]): void {
     const kept = new Map<string, LedgerLimits>();
-    for (const [ledger, why] of noRoom) {
-      const room = roomFor(lane, why);
-      if (room !== null) kept.set(ledger, room);
+    for (const refusal of refusals) {
+      const room = roomFor(lane, refusal);
+      if (room !== null) kept.set(refusal.ledger, room);
     }
     const since = this.#waiting.get(lane.lane)?.since ?? this.#turn;
     if (kept.size === 0) this.#waiting.delete(lane.lane);
@@ -49,20 +49,25 @@ export class WaitingLanes {
   }
 }
 
-/**
- * Why an account's ledger had no capacity for the next batch of a lane with at most this many
- * inputs per request.
- */
-export function noRoomAt(
+/** One account's refusal of a lane's next batch. */
+export interface Refusal extends NoRoom {
+  readonly account: string;
+  readonly choice: AccountChoice<Account>;
+}
+
+/** `inputs`: of a request in the lane, at most. */
+export function refusalOf(
   thresholds: Thresholds,
   inputs: number,
-  { account, tokenLimit }: AccountChoice<Account>,
+  choice: AccountChoice<Account>,
   answer: Pick<NoRoom, "reason" | "booked" | "headTokens">,
-): NoRoom {
+): Refusal {
+  const { account, ledger, tokenLimit } = choice;
   const { limits } = account.capabilities;
   const caps = batchCaps(thresholds, limits, inputs);
   const { first, most } = batchTokens(caps.maxTokens, tokenLimit);
   const requests = Math.min(caps.maxRequests, Math.ceil(limits.maxEnqueuedRequests / 2));
   const minRequests = Math.max(1, limits.minRequests);
-  return { ...answer, minRequests, usual: { tokens: first, requests }, mostTokens: most, tokenLimit };
+  const usual = { tokens: first, requests };
+  return { ...answer, account: account.name, choice, ledger, minRequests, usual, mostTokens: most, tokenLimit };
 }

@@ -9,10 +9,11 @@ import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";
 import { atOnce } from "../../format/at-once.ts";
 import { parseLane } from "../../format/encode.ts";
-import { type Disposal, EXPIRED } from "../../format/payload.ts";
+import { EXPIRED } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { openMembers } from "../../runtime/store/pages.ts";
+import { takeApart } from "../apply-plan.ts";
 import { mayRunUnderToken } from "./after-repeat.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -67,8 +68,7 @@ async function goesBack(lease: Lease, changes: BatchChanges, code: string): Prom
   const isTooSmall = batch.remaining < Math.max(1, account.capabilities.limits.minRequests);
   const needsAll = atOnce(account, "isNamedByPlace", account.isNamedByPlace?.(parseLane(batch.lane).model)) === true;
   if (batch.remaining === batch.requests || !(isTooSmall || needsAll)) return false;
-  const disposal: Disposal = { kind: "requeue", code };
-  await lease.write({ ...changes, state: "collecting", disposal: JSON.stringify(disposal) });
+  await takeApart(lease, { kind: "requeue", code }, changes);
   return true;
 }
 

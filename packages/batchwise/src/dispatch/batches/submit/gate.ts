@@ -2,10 +2,9 @@
 // Pauses never stop batches that have been sent.
 
 import { outageChange } from "../../accounts/pause-changes.ts";
-import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { disposing } from "../apply-plan.ts";
+import { takeApart } from "../apply-plan.ts";
 import { beforeSubmit, isHeld } from "./before-submit.ts";
 import { mayChangeAccount } from "./competing-batches.ts";
 import { lookAgainAt } from "./move-urgent.ts";
@@ -43,7 +42,7 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
       }
       if (gate.kind === "open") return true;
       // If this process ends here, the batch waits for the end of the outage's hold.
-      await leave(lease, { kind: "canary", error: gate.error });
+      await takeApart(lease, { kind: "canary", error: gate.error });
       return false;
     }
     case "wait": {
@@ -52,11 +51,7 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
       return false;
     }
     case "requeue":
-      await leave(lease, { kind: "requeue", code: gate.code });
+      await takeApart(lease, { kind: "requeue", code: gate.code });
       return false;
   }
-}
-
-async function leave(lease: Lease, disposal: Disposal): Promise<void> {
-  await lease.write((now) => ({ state: "collecting", ...disposing(disposal, now) }));
 }

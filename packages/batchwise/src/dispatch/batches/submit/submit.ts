@@ -16,7 +16,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { applyPlan } from "../apply-plan.ts";
 import { NO_EVIDENCE } from "../batch-case.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../life-cycle.ts";
-import { BEGUN_ANEW, type Plan } from "../plan.ts";
+import { type Plan, tiedTo } from "../plan.ts";
 import { afterSubmitFailure } from "./after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "./after-repeat.ts";
 import { goesInline } from "./batch-file.ts";
@@ -183,17 +183,12 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
   tell(null);
   await runtime.options.failpoint("create-answered");
   const answered = await lease.end((now) => ({
-    ...BEGUN_ANEW,
-    state: "submitted",
-    providerBatchId: seen.id,
-    verified: true,
-    providerState: seen.rawState,
+    ...tiedTo(seen, true),
     // The provider may have accepted the first create under this token, which left at most a
     // timeout before.
     ...(batch.unknownSince === null
       ? {}
       : { submitStartedAt: Math.max(batch.createdAt, batch.unknownSince - timeoutMs) }),
-    expiresAt: seen.expiresAt,
     nextAt: now + account.pollMs,
   }));
   await lines?.done();

@@ -5,9 +5,9 @@
 import type { BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
-import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { takeApart } from "../apply-plan.ts";
 import { mayRunUnderToken } from "./after-repeat.ts";
 import { goesInline } from "./batch-file.ts";
 import { fileName } from "./batch-input.ts";
@@ -89,9 +89,8 @@ async function inSmaller(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { batch, account } = lease;
   const isLeast = batch.remaining <= Math.max(1, account.capabilities.limits.minRequests);
   if (isLeast || mayRunUnderToken(batch, account) || batch.bytes <= runtime.mostBytes(account.name)) return false;
-  const disposal: Disposal = { kind: "requeue", code: "file_too_slow" };
-  const changes = { disposal: JSON.stringify(disposal), unknownSince: null, releaseAt: runtime.clock.now() };
-  await lease.write({ state: "collecting", ...changes });
+  const changes = { unknownSince: null, releaseAt: runtime.clock.now() };
+  await takeApart(lease, { kind: "requeue", code: "file_too_slow" }, changes);
   return true;
 }
 

@@ -47,6 +47,7 @@ describe("of a limit is kept", () => {
 describe("for a lane of 100 requests of 20 tokens that finds no room is kept", () => {
   const lane = { ready: 100, tokens: 2_000 };
   const no = (changes: Partial<NoRoom> = {}): NoRoom => ({
+    ledger: "l",
     reason: "no_headroom",
     headTokens: 20,
     booked: 3,
