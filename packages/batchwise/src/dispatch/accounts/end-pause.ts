@@ -7,7 +7,7 @@
 
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
-import { underLeases } from "../runtime/lease/leases-by-key.ts";
+import { makeDue, underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { everyBatch } from "../runtime/store/pages.ts";
 import { isClosedByAnswer } from "./outage.ts";
@@ -32,9 +32,7 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   );
   const held = (await Promise.all(closed.map((one) => waitingAt(runtime, one, now)))).flat();
   await writeEnd(runtime, account, held);
-  await underLeases(runtime, held, (lease) =>
-    lease.end((at) => (lease.batch.state === "sealed" ? { nextAt: at } : {})),
-  );
+  await makeDue(runtime, held, ["sealed"]);
   runtime.sealing.wake();
 }
 

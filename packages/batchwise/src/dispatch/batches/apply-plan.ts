@@ -38,7 +38,6 @@ function changesOf(batch: BatchRow, plan: Plan, ledgers: Ledgers, now: number): 
     ...disposing(disposal, now),
     // A new upload starts a new wait for its file.
     ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
-    ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
     ledgers: ledgerChanges(plan, batch, ledgers, now),
   };

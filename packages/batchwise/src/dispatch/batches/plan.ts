@@ -11,7 +11,7 @@ import type { Disposal } from "../format/payload.ts";
 type Figures = Pick<
   BatchChanges,
   | ("pollMs" | "tries" | "triesSince" | "wholeFailures" | "firstRefusedAt" | "lastRefusedAt")
-  | ("filePendingSince" | "lostLooks" | "lostSince")
+  | ("filePendingSince" | "lostLooks" | "lostSince" | "releaseAt")
 >;
 
 export interface Plan {
@@ -24,8 +24,6 @@ export interface Plan {
   readonly lastError: OutcomeError | null | undefined;
   /** The provider's batch has ended: clear its id and record it as an `ended` orphan. */
   readonly forget: boolean;
-  /** Release its reservation on the ledger. */
-  readonly release: boolean;
   /**
    * The uploaded file may be the fault: clear its id, so that the next attempt uploads it again.
    */
@@ -54,7 +52,6 @@ export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>):
     disposal: null,
     lastError: null,
     forget: false,
-    release: false,
     dropFile: false,
     ledger: null,
     pauseAccountUntil: null,

@@ -4,7 +4,7 @@
 
 import type { PollFilter } from "../contract/operations.ts";
 import type { BatchState } from "../contract/types.ts";
-import { underLeases } from "../runtime/lease/leases-by-key.ts";
+import { makeDue } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** States in which a batch is polled. */
@@ -26,15 +26,9 @@ export async function pollNow(runtime: Runtime, { batch, providerBatchId, accoun
   const named = rows.filter((row) => providerBatchId === undefined || row.providerBatchId === providerBatchId);
   const keys = named.filter(({ nextAt }) => nextAt > now).map(({ key }) => key);
   let due = 0;
-  for (let from = 0; from < keys.length; from += AT_ONCE) due += await hurry(runtime, keys.slice(from, from + AT_ONCE));
+  for (let from = 0; from < keys.length; from += AT_ONCE) {
+    due += await makeDue(runtime, keys.slice(from, from + AT_ONCE), POLLED);
+  }
   if (due > 0) runtime.working.wake();
   return due;
-}
-
-/** Makes due the batches that no process works on. Returns their number. */
-async function hurry(runtime: Runtime, keys: readonly string[]): Promise<number> {
-  const taken = await underLeases(runtime, keys, (lease) =>
-    lease.end((now) => (POLLED.includes(lease.batch.state) ? { nextAt: now } : {})),
-  );
-  return taken.length;
 }

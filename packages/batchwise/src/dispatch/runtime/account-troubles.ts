@@ -63,7 +63,6 @@ export class AccountTroubles {
    * carries that to the store, this process looks past the pause.
    */
   readonly #disproved: Map<string, number> = new Map();
-  readonly #words: Set<string> = new Set();
   /** Called when a key is refused, or the requests of a lane, by this process or another. */
   onRefusal: () => void = () => {};
 
@@ -151,13 +150,6 @@ export class AccountTroubles {
   lookPast(ledgers: readonly LedgerRow[]): Map<string, LedgerRow> {
     const isPast = ({ name, blockedUntil }: LedgerRow): boolean => this.#disproved.get(name) === blockedUntil;
     return new Map(ledgers.map((row) => [row.name, isPast(row) ? { ...row, blockedUntil: 0 } : row]));
-  }
-
-  /** True once for each sentence. */
-  isNewWord(words: string): boolean {
-    if (this.#words.has(words)) return false;
-    this.#words.add(words);
-    return true;
   }
 
   /** Call after a successful call of the account, which ends the troubles that it disproves. */

@@ -80,7 +80,8 @@ export class Runtime {
    */
   readonly sentAt: Map<string, number>;
   readonly #parent: Runtime | null;
-  readonly #told: Map<string, number> = new Map();
+  /** What was reported, and until when it is not reported again, monotonic. */
+  readonly #told: Map<string, number>;
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
   readonly #unheard: UnheardWarnings = new UnheardWarnings(() => false, HOW_TO_LISTEN);
@@ -91,6 +92,7 @@ export class Runtime {
     this.#parent = parent;
     this.budget = run?.budget ?? null;
     this.sentAt = parent?.sentAt ?? new Map();
+    this.#told = parent === null ? new Map() : parent.#told;
     this.events =
       parent?.events ??
       new Events(
@@ -219,12 +221,21 @@ export class Runtime {
    * in 30 s.
    */
   reportShared(error: unknown, context: ErrorContext): void {
-    const words = String(readable(error));
+    this.reportOnce(String(readable(error)), error, context, TOLD_AGAIN_MS);
+  }
+
+  /** Reports an error unless another one of this name was reported in the last `forMs`. */
+  reportOnce(name: string, error: unknown, context: ErrorContext, forMs: number = Number.POSITIVE_INFINITY): void {
     const now = this.clock.monotonic();
-    for (const [told, at] of this.#told) if (at + TOLD_AGAIN_MS <= now) this.#told.delete(told);
-    if (this.#told.has(words)) return;
-    this.#told.set(words, now);
+    if ((this.#told.get(name) ?? now) > now) return;
+    for (const [told, until] of this.#told) if (until <= now) this.#told.delete(told);
+    this.#told.set(name, now + forMs);
     this.report(error, context);
+  }
+
+  /** The next error of this name is reported again. */
+  forgetReported(name: string): void {
+    this.#told.delete(name);
   }
 
   async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {

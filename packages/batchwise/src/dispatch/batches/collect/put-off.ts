@@ -36,13 +36,13 @@ export async function putOff(lease: Lease, code: string, message: string, counts
 
 /** Results that a run to itself could not read to their end: the next one reads no further. */
 function tellOfTime(runtime: Runtime, lease: Lease, hadMs: number): void {
-  const { budget, troubles } = runtime;
+  const { budget } = runtime;
   const { batch, seen } = lease;
   if (budget === null || !budget.isWhole(hadMs) || batch.remaining === 0) return;
   const named = `The results of batch ${batch.key} (${seen?.resultRefs.join(", ") || batch.providerBatchId})`;
   const words = `${named} were not read to their end in the ${Math.round(budget.workMs / 100) / 10} s of a run`;
   const error = new DispatchError("RUN_TOO_SHORT", `${words}: give it a longer \`maxMs\`. What was read is kept.`);
-  if (troubles.isNewWord(error.message)) runtime.report(error, lease.context("results"));
+  runtime.reportOnce(error.message, error, lease.context("results"));
 }
 
 /**

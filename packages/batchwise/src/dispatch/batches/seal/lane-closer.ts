@@ -19,7 +19,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import type { Workers } from "../workers.ts";
 import { AccountSealer, minimumOf } from "./account-sealer.ts";
 import { isLeft, lacksMoney, type Tail, tailOf } from "./tail.ts";
-import { Tails } from "./tails.ts";
+import { failOfTail, forgetTail, tellTail } from "./tails.ts";
 import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 import type { WaitingEvents } from "./waiting-events.ts";
 import { type Refusal, refusalOf, WaitingLanes } from "./waiting-lanes.ts";
@@ -41,14 +41,12 @@ export class LaneCloser {
   readonly #runtime: Runtime;
   readonly #sealer: AccountSealer;
   readonly #told: WaitingEvents;
-  readonly #tails: Tails;
   readonly #waiting: WaitingLanes = new WaitingLanes();
 
   constructor(runtime: Runtime, workers: Workers, told: WaitingEvents) {
     this.#runtime = runtime;
     this.#sealer = new AccountSealer(runtime, workers, this.#waiting);
     this.#told = told;
-    this.#tails = new Tails(runtime);
   }
 
   /** Called at the start of each turn of the sealer. */
@@ -180,7 +178,7 @@ export class LaneCloser {
 
   #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
     bookOn(ledgers, ledger, batch);
-    this.#tails.forget(lane.lane);
+    forgetTail(this.#runtime, lane.lane);
     this.#runtime.limits.sealed(lane.lane);
     this.#told.tellSealed(lane, batch);
     this.#waiting.sealed(lane.lane);
@@ -191,7 +189,7 @@ export class LaneCloser {
    * requests may complete a batch meanwhile.
    */
   async #endTail(lane: LaneRow, tail: Tail, refusals: readonly Refusal[], ledgers: Ledgers): Promise<boolean> {
-    this.#tails.tell(lane, tail);
+    tellTail(this.#runtime, lane, tail);
     const choice = refusals.find(({ account }) => account === tail.account)?.choice;
     // Requests that only caps or learned limits keep in small batches are not failed: these may
     // change.
@@ -201,7 +199,7 @@ export class LaneCloser {
       const result = await this.#sealer.seal(lane.lane, choice);
       if (result.ok) this.#sealed(lane, choice, result.batch, ledgers);
       if (result.ok || result.reason !== "too_few" || result.head === null) break;
-      await this.#tails.fail(result.head.id, lane, tail);
+      await failOfTail(this.#runtime, result.head.id, lane, tail);
     }
     return true;
   }

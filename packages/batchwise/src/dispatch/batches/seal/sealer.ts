@@ -52,8 +52,6 @@ export class Sealer {
   /** The last probe's lanes, plus this process's enqueues since. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
-  /** Lanes that were reported because no account serves them. */
-  readonly #unserved: Set<string> = new Set();
   #lookMs = FIRST_LOOK_MS;
   #lastSeen = "";
   readonly flushes: Flushes;
@@ -241,11 +239,9 @@ export class Sealer {
 
   /** Reports once a lane that no account of this process serves: another process may serve it. */
   #reportUnserved({ lane, ready }: LaneRow): void {
-    if (this.#unserved.has(lane)) return;
-    this.#unserved.add(lane);
     const { endpoint, model } = parseLane(lane);
     const message = `${ready === 1 ? "1 request waits" : `${ready} requests wait`} for the model "${model}" at ${endpoint}, which no account here serves.`;
-    this.#runtime.report(new DispatchError("NO_ACCOUNT", message), { operation: "seal" });
+    this.#runtime.reportOnce(`unserved ${lane}`, new DispatchError("NO_ACCOUNT", message), { operation: "seal" });
   }
 
   #serving(lane: string): Serving<Account> {

@@ -10,41 +10,31 @@ import type { Tail } from "./tail.ts";
 
 const TOLD_AGAIN_MS = 24 * 3_600_000;
 
-export class Tails {
-  readonly #runtime: Runtime;
-  /** By lane, on the monotonic clock. */
-  readonly #toldAt: Map<string, number> = new Map();
+/** Reports a waiting tail. */
+export function tellTail(runtime: Runtime, lane: LaneRow, tail: Tail): void {
+  const missing = tail.minRequests - lane.ready;
+  const doFail = runtime.options.onTail === "fail" && missing > 0;
+  const more = missing > 0 ? `enqueue ${missing} more` : "raise the thresholds or limits that keep batches smaller";
+  const ways = `${more}, add an account that takes fewer, or cancel them${doFail ? "" : '; onTail: "fail" ends such'}`;
+  const message = `${what(lane, tail)}: they ${doFail ? "fail" : "wait"}. Ways out: ${ways}.`;
+  const error = new DispatchError("BELOW_MINIMUM", message);
+  runtime.reportOnce(nameOf(lane.lane), error, { operation: "seal" }, TOLD_AGAIN_MS);
+}
 
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
-  }
+/** Call when the lane has a batch again: its next tail is reported again. */
+export function forgetTail(runtime: Runtime, lane: string): void {
+  runtime.forgetReported(nameOf(lane));
+}
 
-  /** Reports a waiting tail. */
-  tell(lane: LaneRow, tail: Tail): void {
-    const now = this.#runtime.clock.monotonic();
-    const toldAt = this.#toldAt.get(lane.lane);
-    if (toldAt !== undefined && now < toldAt + TOLD_AGAIN_MS) return;
-    this.#toldAt.set(lane.lane, now);
-    const missing = tail.minRequests - lane.ready;
-    const doFail = this.#runtime.options.onTail === "fail" && missing > 0;
-    const more = missing > 0 ? `enqueue ${missing} more` : "raise the thresholds or limits that keep batches smaller";
-    const ways = `${more}, add an account that takes fewer, or cancel them${doFail ? "" : '; onTail: "fail" ends such'}`;
-    const message = `${what(lane, tail)}: they ${doFail ? "fail" : "wait"}. Ways out: ${ways}.`;
-    this.#runtime.report(new DispatchError("BELOW_MINIMUM", message), { operation: "seal" });
-  }
+function nameOf(lane: string): string {
+  return `tail ${lane}`;
+}
 
-  /** Call when the lane has a batch again: its next tail is reported again. */
-  forget(lane: string): void {
-    this.#toldAt.delete(lane);
-  }
-
-  /** Fails one request of the tail. */
-  async fail(id: string, lane: LaneRow, tail: Tail): Promise<void> {
-    const failure = errorEnding({ code: OUTCOME_CODES.belowMinimum, message: `${what(lane, tail)}.` });
-    const { store, sinks, clock } = this.#runtime;
-    await store.amend({ kind: "fail", ids: [id], ...failure }, sinks, clock.now());
-    this.#runtime.outcomesRecorded();
-  }
+/** Fails one request of the tail. */
+export async function failOfTail(runtime: Runtime, id: string, lane: LaneRow, tail: Tail): Promise<void> {
+  const failure = errorEnding({ code: OUTCOME_CODES.belowMinimum, message: `${what(lane, tail)}.` });
+  await runtime.store.amend({ kind: "fail", ids: [id], ...failure }, runtime.sinks, runtime.clock.now());
+  runtime.outcomesRecorded();
 }
 
 function what({ lane, ready }: LaneRow, { account, minRequests }: Tail): string {

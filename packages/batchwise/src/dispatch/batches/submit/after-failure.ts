@@ -177,7 +177,7 @@ function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "token
     // The refusal tells nothing about other batches, so the ledger is not paused. The batch
     // releases its reservation and waits a day, as long as a learned limit is valid.
     const learned = { learnedTokens, pause: null };
-    return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: learned, release: true });
+    return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: learned, figures: { releaseAt: now } });
   }
   if (isTooLarge) {
     return plan("collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });

@@ -51,8 +51,9 @@ export function tellOfFigure(
   operation: Operation,
 ): void {
   const words = figureWords(failure, account);
-  if (words === null || !runtime.troubles.isNewWord(words)) return;
-  runtime.report(new DispatchError("ACCOUNT_FULL", words), { account: account.name, batch: batch.key, operation });
+  if (words === null) return;
+  const context = { account: account.name, batch: batch.key, operation };
+  runtime.reportOnce(words, new DispatchError("ACCOUNT_FULL", words), context);
 }
 
 function whatFollows({ state, disposal }: Plan): string {

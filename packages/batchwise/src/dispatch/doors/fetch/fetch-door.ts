@@ -67,7 +67,6 @@ export class FetchDoor {
    * Ids whose failure a caller here has seen. Repeats get the same failure; they are not retried.
    */
   readonly #failed = new Set<string>();
-  readonly #reported = new Set<string>();
 
   constructor(parts: FetchDoorInput, plan: BatchFetchPlan) {
     const { runtime } = parts;
@@ -213,9 +212,7 @@ export class FetchDoor {
 
   /** Reports each code once. */
   #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT", message: string): void {
-    if (this.#reported.has(code)) return;
-    this.#reported.add(code);
-    this.#parts.runtime.report(new DispatchError(code, message), { operation: "work" });
+    this.#parts.runtime.reportOnce(code, new DispatchError(code, message), { operation: "work" });
   }
 
   #tell({ id, endpoint, body }: CallRequest["request"], state: PendingCall["state"]): void {

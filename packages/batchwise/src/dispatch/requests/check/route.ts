@@ -7,7 +7,7 @@ import type { Account } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { atOnce } from "../../format/at-once.ts";
-import { laneName, sharedMark } from "../../format/encode.ts";
+import { laneName, parseLane, sharedMark } from "../../format/encode.ts";
 import { type LineLimits, lineLimits } from "../../format/line-limits.ts";
 import type { ResolvedOptions } from "../../options/resolve-options.ts";
 import { type AnswerFormat, answerFormat } from "./answer-format.ts";
@@ -24,8 +24,6 @@ export interface Route extends LineLimits {
   readonly inputs: number;
   /** The lane of requests without a group. */
   readonly lane: string;
-  /** The lane's mark of a shared check; see `checkMark`. */
-  readonly checked: string;
   /** Whether some account has groups. */
   readonly mayShare: boolean;
   readonly accounts: readonly Account[];
@@ -56,7 +54,6 @@ export function route(options: RouteOptions, endpoint: Endpoint, model: string, 
     model,
     inputs,
     lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked, payers: [], cached: "" }),
-    checked,
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
     caching: accounts.find(({ cachedPrefix }) => cachedPrefix !== undefined) ?? null,
@@ -79,27 +76,13 @@ function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: stri
 }
 
 /** The lane of requests that all accounts put in the same groups. */
-export function laneOfGroup(
-  { endpoint, model, inputs, lane, checked, accounts, mayShare }: Route,
-  body: JsonObject,
-): string {
+export function laneOfGroup({ endpoint, lane, accounts, mayShare }: Route, body: JsonObject): string {
   if (!mayShare) return lane;
   const groups = accounts.flatMap((account) => {
     const group = atOnce(account, "groupOf", account.groupOf?.(endpoint, body)) ?? null;
     return group === null ? [] : [[account.name, group] as const];
   });
-  if (groups.length === 0) return lane;
-  return laneName({
-    endpoint,
-    group: "",
-    model,
-    inputs,
-    shared: sharedMark(groups),
-    urgent: false,
-    checked,
-    payers: [],
-    cached: "",
-  });
+  return groups.length === 0 ? lane : laneName({ ...parseLane(lane), shared: sharedMark(groups) });
 }
 
 /** Endpoints in words. */

@@ -5,7 +5,7 @@ import { describe } from "../../../core/contract/errors.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { CACHED_MS } from "../../batches/seal/cache-state.ts";
 import type { Sealer } from "../../batches/seal/sealer.ts";
-import { DispatchError, duplicateIdError, partlyStored, reworded, takenIdsError } from "../../contract/errors.ts";
+import { DispatchError, duplicateIdError, partlyStored, reworded } from "../../contract/errors.ts";
 import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import type { BatchLine, DispatchRequest, Enqueued, EnqueuedMany, JsonObject } from "../../contract/types.ts";
@@ -86,14 +86,9 @@ export class Enqueuer {
       });
       answers.push(...(await stored));
     }
-    const place = answers.indexOf("conflict");
-    if (place >= 0) {
-      const taken = answers.filter((answer) => answer === "conflict").length;
-      const stored = rows.length - taken;
-      const others = `The other ${stored} of ${rows.length} requests ${stored === 1 ? "is" : "are"} stored.`;
-      throw takenIdsError(place, (rows[place] as NewRequest).id, taken, others);
-    }
-    return enqueuedMany(rows, answers);
+    const rest = (stored: number): string =>
+      `The other ${stored} of ${rows.length} requests ${stored === 1 ? "is" : "are"} stored.`;
+    return enqueuedMany(rows, answers, rest);
   }
 
   /** Checks a request and gives its row; throws what `enqueue` would reject with. */

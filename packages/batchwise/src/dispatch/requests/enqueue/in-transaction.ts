@@ -3,7 +3,6 @@
 // when it looks at the store.
 
 import type { Sealer } from "../../batches/seal/sealer.ts";
-import { takenIdsError } from "../../contract/errors.ts";
 import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import { isTransactional, type TransactionIntake, type WithinTransaction } from "../../contract/store/transactions.ts";
@@ -37,10 +36,5 @@ async function storeIn(
   for (const some of chunks(rows)) {
     answers.push(...(await compareBodies(within, some, await within.enqueue(some, clock.now()))));
   }
-  const place = answers.indexOf("conflict");
-  if (place >= 0) {
-    const taken = answers.filter((answer) => answer === "conflict").length;
-    throw takenIdsError(place, (rows[place] as NewRequest).id, taken, "Nothing of this call is stored.");
-  }
-  return enqueuedMany(rows, answers);
+  return enqueuedMany(rows, answers, () => "Nothing of this call is stored.");
 }

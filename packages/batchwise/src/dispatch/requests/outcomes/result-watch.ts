@@ -21,7 +21,6 @@ export interface ResultWatchInput {
 
 export class ResultWatch {
   readonly #input: ResultWatchInput;
-  readonly #reported: Set<DispatchErrorCode> = new Set();
   #timer: unknown = null;
 
   constructor(input: ResultWatchInput) {
@@ -85,8 +84,6 @@ export class ResultWatch {
 
   /** Reports each code once. */
   #report(code: DispatchErrorCode, message: string): void {
-    if (this.#reported.has(code)) return;
-    this.#reported.add(code);
-    this.#input.runtime.report(new DispatchError(code, message), { operation: "work" });
+    this.#input.runtime.reportOnce(code, new DispatchError(code, message), { operation: "work" });
   }
 }

@@ -1,6 +1,7 @@
 // Leases batches by key, for operators and sweeps. Skips batches that another process holds.
 
 import type { BatchRow } from "../../contract/store/rows.ts";
+import type { BatchState } from "../../contract/types.ts";
 import type { Runtime } from "../runtime.ts";
 import { leaseInput } from "../store/store-time.ts";
 import { Lease } from "./lease.ts";
@@ -30,4 +31,16 @@ export async function underLeases<T>(
     }
   };
   return (await Promise.all(rows.map(run))).flat();
+}
+
+/** Makes due the batches in one of these states that no process works on. Returns their number. */
+export async function makeDue(
+  runtime: Runtime,
+  keys: readonly string[],
+  states: readonly BatchState[],
+): Promise<number> {
+  const taken = await underLeases(runtime, keys, (lease) =>
+    lease.end((now) => (states.includes(lease.batch.state) ? { nextAt: now } : {})),
+  );
+  return taken.length;
 }

@@ -81,7 +81,7 @@ async function enqueueIn(store: PostgresStore, client: PoolClient, requests: rea
     check: () => requests,
     enqueue: async (rows, within) => {
       answers = await within.enqueue(rows, now);
-      return enqueuedMany([], []);
+      return enqueuedMany([], [], () => "");
     },
   });
   const call = store.enqueueIn(client, []);
