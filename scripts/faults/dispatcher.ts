@@ -43,8 +43,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "lets a tail under the provider's minimum wait for ever",
     file: "dispatch/batches/seal/tails.ts",
-    find: 'await store.amend({ kind: "fail", ids: [id], ...failure }, sinks, clock.now());',
-    replace: "await Promise.resolve([store, sinks, clock, failure, id]);",
+    find: 'await runtime.store.amend({ kind: "fail", ids: [id], ...failure }, runtime.sinks, runtime.clock.now());',
+    replace: "await Promise.resolve([failure, id]);",
   },
   {
     name: "sends a create again whose answer was lost",

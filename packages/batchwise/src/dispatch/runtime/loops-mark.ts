@@ -3,7 +3,6 @@
 
 import { valueOfMark } from "../accounts/pauses.ts";
 import type { MarkRow } from "../contract/store/ledger-rows.ts";
-import type { Runtime } from "./runtime.ts";
 
 const MARK = "loops ran at";
 const WRITTEN_EVERY_MS = 20_000;
@@ -14,15 +13,22 @@ export function loopsRanAt(marks: readonly MarkRow[]): number | null {
   return value === null ? null : Number(value);
 }
 
+/** The part of the runtime that is used here. */
+interface Marks {
+  /** From the last read of the marks. */
+  readonly loopsRanAt: number | null;
+  setMark(name: string, expected: string | null, value: string): Promise<boolean>;
+}
+
 /** Called by running loops with the marks just read. */
-export async function noteLoops(runtime: Runtime, now: number): Promise<void> {
+export async function noteLoops(runtime: Marks, now: number): Promise<void> {
   const before = runtime.loopsRanAt;
   if (before !== null && Math.abs(now - before) < WRITTEN_EVERY_MS) return;
   await markLoops(runtime, now);
 }
 
 /** One write, which changes nothing if another process was first. */
-export async function markLoops(runtime: Runtime, now: number): Promise<void> {
+export async function markLoops(runtime: Marks, now: number): Promise<void> {
   const before = runtime.loopsRanAt;
   await runtime.setMark(MARK, before === null ? null : String(before), String(now));
 }

@@ -267,8 +267,8 @@ export class Runtime {
   }
 
   /**
-   * Sets the mark if it has the expected value still; null takes it away. Returns whether it now has
-   * the value: no other process may write the same one.
+   * Sets the mark if it still has the expected value; null takes it away. Returns whether it now
+   * has the value: no other process may write the same one.
    */
   async setMark(name: string, expected: string | null, value: string | null): Promise<boolean> {
     return valueOfMark(await this.changeMarks([{ name, expected, value }]), name) === value;

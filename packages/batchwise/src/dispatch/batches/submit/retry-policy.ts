@@ -43,8 +43,8 @@ export function isSuspect({ tries }: Tried): boolean {
 }
 
 /**
- * The plan for a batch that is not sent again after so many tries: it is treated as refused, or put
- * aside. null: send it again. `error`: the outcome error of members that end.
+ * The plan for a batch that is not sent again after so many tries: it is treated as refused, or
+ * quarantined. null: send it again. `error`: the outcome error of members that end.
  */
 export function afterTries({ batch, othersAccepted, now }: BatchCase, tries: number, error: OutcomeError): Plan | null {
   const isAlone = batch.requests === 1;

@@ -10,8 +10,8 @@ export function enqueued({ id }: NewRequest, answer: EnqueueResult | undefined):
 }
 
 /**
- * `answers` has one entry for each row. Throws for ids that are taken; `rest` says what has become of
- * the other rows.
+ * `answers` has one entry for each row. Throws for ids that are taken; `rest` says what has become
+ * of the other rows.
  */
 export function enqueuedMany(
   rows: readonly NewRequest[],
