@@ -97,8 +97,7 @@ export class Execution {
     const { signal } = this.#cut;
     for await (const line of run(this.#open(), { signal }, batchName(this.#lease.batch))) {
       signal.throwIfAborted();
-      if (isSuccess(line) && this.#isChecked) await this.#takeChecked(line);
-      else this.#take(line);
+      await this.#take(line);
       if (this.failures.isDue) await this.#settleFailures();
       if (this.#settling.isFull) await this.#settling.flush();
       await this.#runtime.options.failpoint("mid-results");
@@ -156,50 +155,42 @@ export class Execution {
       return atOnce(account, "encodeLine", account.encodeLine(request));
     } catch (error) {
       if (!(error instanceof DispatchError)) throw error;
-      const { message } = error;
-      this.#take({
-        customId: customId(batch.key, ord),
-        response: null,
-        error: { code: "invalid_request", message },
-        usage: null,
-      });
+      const refused = { code: "invalid_request", message: error.message };
+      this.#lines += 1;
+      this.#failed(
+        { ...row, ord },
+        { customId: customId(batch.key, ord), response: null, error: refused, usage: null },
+      );
       return null;
     }
   }
 
-  #take(line: ResultLine): void {
+  async #take(line: ResultLine): Promise<void> {
     this.#lines += 1;
     const ord = parseCustomId(line.customId)?.ord ?? -1;
     const member = this.#running.get(ord);
-    if (member === undefined) {
-      this.#runtime.ignoredResults += 1;
-      return;
-    }
-    this.#running.delete(ord);
-    if (isSuccess(line)) {
-      this.failures.succeeded();
-      this.#settling.add(classifySuccess(ord, line));
-      return;
-    }
-    const failed = this.failures.failed({ ...member, ord }, line);
+    if (member === undefined) this.#runtime.ignoredResults += 1;
+    else if (isSuccess(line)) await this.#succeeded({ ...member, ord }, line);
+    else this.#failed({ ...member, ord }, line);
+  }
+
+  async #succeeded(member: RequestRow & Member, line: ResultLine): Promise<void> {
+    const { clock, options } = this.#runtime;
+    const rules = { ...options.retry, lane: this.#lane };
+    const settlement = this.#isChecked
+      ? classifyChecked(await this.#checked(member, line), rules, clock.now())
+      : classifySuccess(member.ord, line);
+    this.#running.delete(member.ord);
+    this.failures.succeeded();
+    this.#settling.add(settlement);
+  }
+
+  #failed(member: RequestRow & Member, line: ResultLine): void {
+    this.#running.delete(member.ord);
+    const failed = this.failures.failed(member, line);
     if (failed === null) return;
     const { options, clock } = this.#runtime;
     this.#settling.add(kept(failed, member, options, this.#lane, clock.now()));
-  }
-
-  async #takeChecked(line: ResultLine): Promise<void> {
-    const ord = parseCustomId(line.customId)?.ord ?? -1;
-    const member = this.#running.get(ord);
-    if (member === undefined) {
-      this.#take(line);
-      return;
-    }
-    const checked = await this.#checked({ ...member, ord }, line);
-    this.#running.delete(ord);
-    this.#lines += 1;
-    this.failures.succeeded();
-    const { clock, options } = this.#runtime;
-    this.#settling.add(classifyChecked(checked, { ...options.retry, lane: this.#lane }, clock.now()));
   }
 
   /** A check that fails ends its request with the answer: only here is the answer kept. */

@@ -26,9 +26,9 @@ export class LineFailures {
   readonly #lease: Lease;
   readonly #rules: RetryRules;
   readonly #isWhole: boolean;
-  /** Lines since the last decision, and lines before it. */
+  /** Lines since the last decision, and since the one before it. */
   #tally: LineTally = NO_LINES;
-  #before: LineTally = NO_LINES;
+  #longer: LineTally = NO_LINES;
   #held: Settlement[] = [];
   #words = new CommonWords();
   readonly #allWords = new CommonWords();
@@ -67,6 +67,7 @@ export class LineFailures {
 
   #count(kind: keyof LineTally): void {
     this.#tally = { ...this.#tally, [kind]: this.#tally[kind] + 1 };
+    this.#longer = { ...this.#longer, [kind]: this.#longer[kind] + 1 };
   }
 
   /** True if enough lines have ended for a decision. */
@@ -79,10 +80,10 @@ export class LineFailures {
    * too.
    */
   async decide(): Promise<readonly Settlement[]> {
-    const tally = this.isDue ? this.#tally : sum(this.#before, this.#tally);
+    const tally = this.isDue ? this.#tally : this.#longer;
     const words = this.#words.most;
     const held = this.#held;
-    this.#before = this.#tally;
+    this.#longer = this.#tally;
     this.#tally = NO_LINES;
     this.#words = new CommonWords();
     this.#held = [];
@@ -119,16 +120,6 @@ async function endedSo({ store }: Runtime, batchKey: string, status: OutcomeStat
   return null;
 }
 
-function linesOf({ succeeded, overload, fault, faultAgain, other }: LineTally): number {
-  return succeeded + overload + fault + faultAgain + other;
-}
-
-function sum(a: LineTally, b: LineTally): LineTally {
-  return {
-    succeeded: a.succeeded + b.succeeded,
-    overload: a.overload + b.overload,
-    fault: a.fault + b.fault,
-    faultAgain: a.faultAgain + b.faultAgain,
-    other: a.other + b.other,
-  };
+function linesOf(tally: LineTally): number {
+  return Object.values(tally).reduce<number>((sum, lines) => sum + lines, 0);
 }
