@@ -3,7 +3,7 @@
 // appends them, so that a line is the same in every process. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { jsonObject } from "../../format/json-object.ts";
+import { jsonObject, objectsOf } from "../../format/json-object.ts";
 
 type Loose = { readonly [name: string]: Json | undefined } | null | undefined;
 type Turns = readonly JsonObject[];
@@ -58,8 +58,8 @@ const WRITERS: Readonly<Record<string, (answer: Loose, reason: string) => Writte
 
 /** A call of a tool needs its result, so the reason is the result of each. */
 function ofChat(answer: Loose, reason: string): Written | null {
-  const { content, tool_calls } = jsonObject(objects(answer?.choices)[0]?.message) ?? {};
-  const calls = objects(tool_calls);
+  const { content, tool_calls } = jsonObject(objectsOf(answer?.choices)[0]?.message) ?? {};
+  const calls = objectsOf(tool_calls);
   if (calls.length === 0 && !isText(content)) return null;
   const assistant: JsonObject = {
     role: "assistant",
@@ -74,9 +74,9 @@ function ofChat(answer: Loose, reason: string): Written | null {
 function ofResponse(answer: Loose, reason: string): Written | null {
   const own: JsonObject[] = [];
   const results: JsonObject[] = [];
-  for (const item of objects(answer?.output)) {
+  for (const item of objectsOf(answer?.output)) {
     const { type, content, call_id = null, name = null, arguments: given = null } = item;
-    const text = objects(content).map(textOf).join("");
+    const text = objectsOf(content).map(textOf).join("");
     if (type === "message" && isText(text)) own.push({ role: "assistant", content: text });
     if (type !== "function_call") continue;
     own.push({ type, call_id, name, arguments: given });
@@ -90,7 +90,7 @@ function ofResponse(answer: Loose, reason: string): Written | null {
  * provider refuses.
  */
 function ofMessage(answer: Loose, reason: string): Written | null {
-  const content = objects(answer?.content).filter(({ type, text }) => type !== "text" || isText(text));
+  const content = objectsOf(answer?.content).filter(({ type, text }) => type !== "text" || isText(text));
   if (!content.some(({ type }) => type === "text" || type === "tool_use")) return null;
   const results = content
     .filter(({ type }) => type === "tool_use")
@@ -101,8 +101,8 @@ function ofMessage(answer: Loose, reason: string): Written | null {
 
 /** The parts as they are: some have signatures. */
 function ofGemini(answer: Loose, reason: string): Written | null {
-  const { parts } = jsonObject(objects(answer?.candidates)[0]?.content) ?? {};
-  const own = objects(parts);
+  const { parts } = jsonObject(objectsOf(answer?.candidates)[0]?.content) ?? {};
+  const own = objectsOf(parts);
   const calls = own.map(({ functionCall }) => jsonObject(functionCall)).filter((call) => call !== null);
   if (calls.length === 0 && !own.some(({ text }) => isText(text))) return null;
   const results = calls.map(({ id, name = null }) => ({
@@ -125,8 +125,4 @@ function textOf({ text }: JsonObject): string {
 
 function isText(value: Json | undefined): value is string {
   return typeof value === "string" && value.trim() !== "";
-}
-
-function objects(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.map(jsonObject).filter((item) => item !== null) : [];
 }

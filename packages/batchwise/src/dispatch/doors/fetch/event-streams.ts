@@ -1,7 +1,8 @@
 // Writes a whole answer as the event stream of its endpoint, for clients that can only stream.
 // Each text is one delta. Events and their order match the provider's own stream.
 
-import type { Endpoint, Json, JsonObject } from "../../contract/types.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { objectOf, objectsOf } from "../../format/json-object.ts";
 
 type Event = readonly [name: string | null, data: JsonObject];
 
@@ -25,20 +26,12 @@ function written(events: Iterable<Event>, end = ""): string {
   return text + end;
 }
 
-function listOf(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly JsonObject[]) : [];
-}
-
-function objectOf(value: Json | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
-}
-
 function* chatChunks(answer: JsonObject, hasUsage: boolean): Iterable<Event> {
   const { choices, usage = null, ...rest } = answer;
   const chunk = { ...rest, object: "chat.completion.chunk", ...(hasUsage ? { usage: null } : {}) };
-  for (const { index = 0, message, finish_reason: reason = null, logprobs = null } of listOf(choices)) {
+  for (const { index = 0, message, finish_reason: reason = null, logprobs = null } of objectsOf(choices)) {
     const { tool_calls: calls, ...delta } = objectOf(message);
-    const numberedCalls = listOf(calls).map((call, place) => ({ index: place, ...call }));
+    const numberedCalls = objectsOf(calls).map((call, place) => ({ index: place, ...call }));
     const whole = numberedCalls.length === 0 ? delta : { ...delta, tool_calls: numberedCalls };
     yield [null, { ...chunk, choices: [{ index, delta: whole, logprobs, finish_reason: null }] }];
     yield [null, { ...chunk, choices: [{ index, delta: {}, logprobs: null, finish_reason: reason }] }];
@@ -48,7 +41,7 @@ function* chatChunks(answer: JsonObject, hasUsage: boolean): Iterable<Event> {
 
 function* completionChunks(answer: JsonObject, hasUsage: boolean): Iterable<Event> {
   const { choices, usage = null, ...chunk } = answer;
-  for (const choice of listOf(choices)) yield [null, { ...chunk, choices: [choice] }];
+  for (const choice of objectsOf(choices)) yield [null, { ...chunk, choices: [choice] }];
   if (hasUsage) yield [null, { ...chunk, choices: [], usage }];
 }
 
@@ -56,7 +49,7 @@ function* messageEvents(answer: JsonObject): Iterable<Event> {
   const { content, stop_reason, stop_sequence = null, usage = {}, ...rest } = answer;
   const start = { ...rest, content: [], stop_reason: null, stop_sequence: null, usage };
   yield ["message_start", { type: "message_start", message: start }];
-  for (const [index, block] of listOf(content).entries()) {
+  for (const [index, block] of objectsOf(content).entries()) {
     const { empty, deltas } = partsOfBlock(block);
     yield ["content_block_start", { type: "content_block_start", index, content_block: empty }];
     for (const delta of deltas) yield ["content_block_delta", { type: "content_block_delta", index, delta }];
@@ -97,7 +90,7 @@ function* responseEvents(response: JsonObject): Iterable<JsonObject> {
   const begun = { ...response, status: "in_progress", output: [], usage: null };
   yield { type: "response.created", response: begun };
   yield { type: "response.in_progress", response: begun };
-  for (const [output_index, item] of listOf(response.output).entries()) {
+  for (const [output_index, item] of objectsOf(response.output).entries()) {
     yield* itemEvents(item, output_index);
   }
   const end = response.status === "incomplete" ? "response.incomplete" : "response.completed";
@@ -115,7 +108,7 @@ function* itemEvents(item: JsonObject, output_index: number): Iterable<JsonObjec
     yield { type: "response.function_call_arguments.delta", ...place, delta: text };
     yield { type: "response.function_call_arguments.done", ...place, name, arguments: text };
   }
-  for (const [content_index, part] of (isMessage ? listOf(item.content) : []).entries()) {
+  for (const [content_index, part] of (isMessage ? objectsOf(item.content) : []).entries()) {
     yield* partEvents(part, { ...place, content_index });
   }
   yield { type: "response.output_item.done", output_index, item };
@@ -128,7 +121,7 @@ function* partEvents(part: JsonObject, place: JsonObject): Iterable<JsonObject> 
   const logprobs = isText ? { logprobs: [] } : {};
   yield { type: "response.content_part.added", ...place, part: empty };
   yield { type: `response.${kind}.delta`, ...place, delta: part[key as string], ...logprobs };
-  for (const [annotation_index, annotation] of listOf(part.annotations).entries()) {
+  for (const [annotation_index, annotation] of objectsOf(part.annotations).entries()) {
     yield { type: "response.output_text.annotation.added", ...place, annotation_index, annotation };
   }
   yield { type: `response.${kind}.done`, ...place, [key as string]: part[key as string], ...logprobs };

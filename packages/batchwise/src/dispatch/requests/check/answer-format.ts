@@ -5,7 +5,7 @@ import type { Account } from "../../contract/account.ts";
 import type { JsonSchemas } from "../../contract/capabilities.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { atOnce } from "../../format/at-once.ts";
-import { jsonObject } from "../../format/json-object.ts";
+import { listOf, objectOf } from "../../format/json-object.ts";
 import { isRecursive, isStrict, withoutBounds } from "./strict-schema.ts";
 
 /** A JSON schema to send with requests. */
@@ -79,14 +79,6 @@ function hasCitations({ messages }: JsonObject): boolean {
   return blocks.some((block) => objectOf(objectOf(block).citations).enabled === true);
 }
 
-function listOf(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? value : [];
-}
-
 function isGiven(value: Json | undefined): boolean {
   return value !== undefined && value !== null;
-}
-
-function objectOf(value: Json | undefined): JsonObject {
-  return jsonObject(value) ?? {};
 }

@@ -4,6 +4,7 @@
 
 import { describe } from "../../../core/contract/errors.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { isJsonObject as isObject, listOf } from "../../format/json-object.ts";
 
 type Value = Json | undefined;
 type Test = (value: Value) => boolean;
@@ -11,8 +12,6 @@ type Test = (value: Value) => boolean;
 type Rule = readonly [expected: string, test: Test];
 
 const isText: Test = (value) => typeof value === "string";
-const isObject = (value: Value): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const TEXT: Rule = ["a string", isText];
 const TRUTH: Rule = ["a boolean", (value) => typeof value === "boolean"];
@@ -103,9 +102,7 @@ function messageMistake(place: string, message: Value): string | null {
   return (
     required(`${place}.role`, ROLE, role) ??
     contentMistake(place, message) ??
-    first([...(Array.isArray(content) ? content : []).entries()], ([index, part]) =>
-      partMistake(`${place}.content[${index}]`, part),
-    ) ??
+    first([...listOf(content).entries()], ([index, part]) => partMistake(`${place}.content[${index}]`, part)) ??
     optional(`${place}.name`, TEXT, name) ??
     (role === "tool" ? required(`${place}.tool_call_id`, TEXT, callId) : null) ??
     optional(`${place}.tool_calls`, LIST, calls) ??
@@ -164,10 +161,6 @@ function isContent(value: Value): boolean {
 
 function isThere(value: Value): boolean {
   return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
-}
-
-function listOf(value: Value): readonly Json[] {
-  return Array.isArray(value) ? value : [];
 }
 
 function optional(place: string, rule: Rule, value: Value): string | null {

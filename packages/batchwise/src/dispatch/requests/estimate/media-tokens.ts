@@ -1,7 +1,7 @@
 // Estimates the tokens of media in a body: images, audio and files, as base64, an address or an id.
 // Their base64 is never counted as text. Providers document the figures for common models. Pure.
 
-import { jsonObject } from "../../format/json-object.ts";
+import { objectOf } from "../../format/json-object.ts";
 import { imageSize } from "./image-size.ts";
 
 /** OpenAI's tokens for an image in low detail. */
@@ -142,8 +142,4 @@ function parseDataUrl(url: string): { readonly type: string; readonly data: stri
 function bytesOf(base64: string): number {
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
   return Math.floor((base64.length * 3) / 4) - padding;
-}
-
-function objectOf(value: unknown): Part {
-  return jsonObject(value) ?? {};
 }
