@@ -210,7 +210,6 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#unfollow();
     this.#endPause();
     this.#first = null;
-    this.#last = null;
     if (this.#pending > 0) this.#cancel.abort();
     if (this.#isSourceOver) return;
     this.#isSourceOver = true;
@@ -323,7 +322,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   #append(place: Place): void {
     if (this.#first === null) this.#first = place;
-    else if (this.#last !== null) this.#last.next = place;
+    else (this.#last as Place).next = place;
     this.#last = place;
   }
 }
@@ -333,14 +332,13 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
  * characters are hardly meant.
  */
 function opened(source: unknown): Source {
-  const rule = { type: "object", expected: "an iterable or an async iterable" } as const;
-  if (typeof source !== "object" || source === null) throw expected("source", rule, source);
-  const { [Symbol.asyncIterator]: openAsync, [Symbol.iterator]: open } = source as Partial<
-    AsyncIterable<unknown> & Iterable<unknown>
-  >;
-  const opener: unknown = openAsync ?? open;
-  if (typeof opener !== "function") throw expected("source", rule, source);
-  const iterator = Reflect.apply(opener, source, []) as Source;
+  const given: object = typeof source === "object" && source !== null ? source : {};
+  const { [Symbol.asyncIterator]: openAsync, [Symbol.iterator]: open } = given as Record<symbol, unknown>;
+  const opener = openAsync ?? open;
+  if (typeof opener !== "function") {
+    throw expected("source", { type: "object", expected: "an iterable or an async iterable" }, source);
+  }
+  const iterator = Reflect.apply(opener, given, []) as Source;
   check("source.next", aFunction, iterator?.next);
   return iterator;
 }
