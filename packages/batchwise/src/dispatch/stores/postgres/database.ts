@@ -5,13 +5,13 @@
 
 import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
+import { Column, numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
 import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
 /** A statement with its parameters, for node-postgres. */
 export interface PostgresQuery {
   readonly text: string;
-  readonly values: SqlBound[];
+  readonly values: (SqlValue | readonly SqlValue[])[];
   readonly types: { getTypeParser(oid: number): (text: string) => unknown };
 }
 
@@ -77,15 +77,15 @@ export class Connection {
   }
 
   /** Runs a statement and returns how many rows it changed. */
-  async run(text: string, ...values: SqlBound[]): Promise<number> {
+  async run(text: string, ...values: (SqlValue | readonly SqlValue[])[]): Promise<number> {
     return (await this.#client.query({ text, values, types })).rowCount ?? 0;
   }
 
-  async all<Row>(text: string, ...values: SqlBound[]): Promise<Row[]> {
+  async all<Row>(text: string, ...values: (SqlValue | readonly SqlValue[])[]): Promise<Row[]> {
     return (await this.#client.query({ text, values, types })).rows as Row[];
   }
 
-  async get<Row>(text: string, ...values: SqlBound[]): Promise<Row | undefined> {
+  async get<Row>(text: string, ...values: (SqlValue | readonly SqlValue[])[]): Promise<Row | undefined> {
     return (await this.all<Row>(text, ...values))[0];
   }
 
@@ -102,13 +102,14 @@ export class Connection {
    * nothing. Postgres refuses texts with a NUL and has no row equal to one, so it is removed from a
    * list, and becomes NULL otherwise, which equals nothing.
    */
-  #comparable(value: SqlBound): SqlBound {
+  #comparable(value: SqlBound): SqlValue | readonly SqlValue[] {
+    if (value instanceof Column) return value.values;
     if (typeof value === "object" && value !== null) return value.filter(isStorable);
     return this.#onlyReads && !isStorable(value) ? null : value;
   }
 }
 
-export function isStorable(value: SqlValue): boolean {
+function isStorable(value: SqlValue): boolean {
   return typeof value !== "string" || !value.includes("\0");
 }
 

@@ -1,30 +1,19 @@
-// Ends requests: writes an outcome with the next cursor and a delivery for each sink. The log's row
-// is locked until the commit, which makes cursors visible in order: call it last in a transaction.
+// Writes outcomes. The log's row is locked until the commit, which makes cursors visible in order.
 
-import type { Owner } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
-import type { Ending } from "../sql/amend.ts";
-import { count } from "../sql/counters.ts";
-import { UsageAdditions } from "../sql/usage.ts";
-import type { Connection } from "./database.ts";
-import { keepUsage } from "./usage.ts";
+import type { Ending } from "../sql/dialect.ts";
+import { Column, type SqlValue } from "../sql/statement.ts";
+import { count, run, type Steps } from "../sql/steps.ts";
 
-interface Owned extends Owner {
-  readonly seq: number;
-}
-
-/** `batch`: the one in which they end; null if they waited. */
-export async function end(
-  db: Connection,
+export function* record(
   endings: readonly Ending[],
   batch: number | null,
   sinks: readonly string[],
   now: number,
-): Promise<void> {
-  if (endings.length === 0) return;
-  await countUsage(db, endings);
+): Steps<void> {
   const ended = (wanted: OutcomeStatus): number => endings.filter(({ status }) => status === wanted).length;
-  await db.run(
+  const column = (pick: (ending: Ending) => SqlValue): Column => new Column(endings.map(pick));
+  yield* run(
     `WITH log AS (
        UPDATE batchwise_log SET cursor = cursor + $1, succeeded = succeeded + $2, failed = failed + $3,
          cancelled = cancelled + $4, expired = expired + $5 RETURNING cursor - $1 AS before
@@ -38,27 +27,8 @@ export async function end(
      INSERT INTO batchwise_delivery (cursor, sink, next_at, is_due)
      SELECT added.cursor, s.sink, $6, TRUE FROM added, unnest($11::text[]) AS s (sink)`,
     ...[endings.length, ended("succeeded"), ended("failed"), ended("cancelled"), ended("expired"), now],
-    ...[endings.map(({ seq }) => seq), endings.map(({ status }) => status)],
-    ...[endings.map(({ charged }) => (charged ? 1 : 0)), endings.map(({ payload }) => payload), sinks],
-    ...[batch, endings.map(({ code }) => code)],
+    ...[column(({ seq }) => seq), column(({ status }) => status), column(({ charged }) => (charged ? 1 : 0))],
+    ...[column(({ payload }) => payload), new Column(sinks), batch, column(({ code }) => code)],
   );
-  await db.follow(count("waiting", endings.length * sinks.length));
-}
-
-/**
- * Before the log's row is locked, so that a wait for a row of the sums blocks no other transaction.
- */
-async function countUsage(db: Connection, endings: readonly Ending[]): Promise<void> {
-  const rows = await db.all<Owned>(
-    `SELECT r.seq, r.tenant, r.job, l.name AS lane FROM batchwise_request r JOIN batchwise_lane l ON l.id = r.lane
-     WHERE r.seq = ANY($1::bigint[])`,
-    endings.map(({ seq }) => seq),
-  );
-  const owners = new Map(rows.map((row) => [row.seq, row]));
-  const sums = new UsageAdditions();
-  for (const { seq, status, usage } of endings) {
-    const owner = owners.get(seq);
-    if (owner !== undefined) sums.ended(owner, status, usage);
-  }
-  await keepUsage(db, sums);
+  yield* count("waiting", endings.length * sinks.length);
 }

@@ -7,10 +7,10 @@ import { hasDigest } from "../../contract/store/digests.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
+import { runAll } from "../sql/steps.ts";
 import { UsageAdditions } from "../sql/usage.ts";
 import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
-import { keepUsage } from "./usage.ts";
 
 interface Ranked extends NewRequest {
   readonly laneId: number;
@@ -108,7 +108,7 @@ async function insert(
   const ids = new Set(stored.map(({ id }) => id));
   const usage = new UsageAdditions();
   for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
-  await keepUsage(db, usage);
+  await db.follow(runAll(postgres.addUsage(usage)));
   return ids;
 }
 

@@ -5,41 +5,24 @@
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type {
-  Amended,
-  Amendment,
-  DeliveriesInput,
-  EnqueueResult,
-  LeaseInput,
-  SealInput,
-  SealResult,
-  SettleInput,
-  SettleResult,
-} from "../../contract/store/calls.ts";
-import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
+import type { EnqueueResult, SealInput, SealResult } from "../../contract/store/calls.ts";
 import type { Probe } from "../../contract/store/probe.ts";
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type { BatchRow, NewRequest } from "../../contract/store/rows.ts";
+import type { NewRequest } from "../../contract/store/rows.ts";
 import type { TransactionalStore, TransactionIntake } from "../../contract/store/transactions.ts";
 import type { BatchLine, DispatchRequest, EnqueuedMany } from "../../contract/types.ts";
-import { amend } from "../sql/amend.ts";
-import { withOutcomes } from "../sql/outcomes.ts";
 import { GroupWalk } from "../sql/remains.ts";
 import { readRequests } from "../sql/requests.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
 import { seal, sumWaiting, wake } from "./claim.ts";
 import { type Connection, type Place, type PostgresTransaction, read, write } from "./database.ts";
-import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
-import { end } from "./endings.ts";
 import { addShares, enqueueAll, refuseNul } from "./intake.ts";
-import { leaseBatches } from "./lease.ts";
 import { isMigrated, migrate } from "./migrate.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { prune } from "./prune.ts";
-import { settle } from "./settle.ts";
 import { within } from "./transaction.ts";
 
 /** The store in Postgres, with its additional method. */
@@ -134,14 +117,6 @@ class PooledStore extends SqlStore implements PostgresStore {
     return rows[0]?.now ?? Number.NaN;
   }
 
-  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#tracked(write, async (db) => {
-      const { answers, endings } = await db.follow(amend(postgres, change, now));
-      await end(db, endings, null, sinks, now);
-      return answers;
-    });
-  }
-
   async probe(limit: number, now: number): Promise<Probe> {
     return this.#tracked(read, (db) => readProbe(db, limit, now));
   }
@@ -149,18 +124,6 @@ class PooledStore extends SqlStore implements PostgresStore {
   async seal(input: SealInput): Promise<SealResult> {
     await this.#tracked(write, (db) => wake(db, input.lane, input.now));
     return this.#tracked(write, (db) => seal(db, input));
-  }
-
-  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
-    return this.#tracked(write, (db) => leaseBatches(db, input));
-  }
-
-  async settle(input: SettleInput): Promise<SettleResult> {
-    return this.#tracked(write, (db) => settle(db, input));
-  }
-
-  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#tracked(write, async (db) => db.follow(withOutcomes(postgres, await bookAndTake(db, input))));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {

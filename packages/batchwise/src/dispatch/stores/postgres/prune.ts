@@ -4,7 +4,7 @@
 // or pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import { addToBatches } from "../sql/batches.ts";
+import { addToBatches, removeBatches } from "../sql/batches.ts";
 import { forgetTombstones, type GroupWalk } from "../sql/remains.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
@@ -27,7 +27,7 @@ export async function prune(db: Connection, input: PruneInput, groups: GroupWalk
   const locked = await lock(db, free);
   const gone = free.filter(({ cursor }) => locked.has(cursor));
   if (gone.length > 0) await remove(db, gone, input.now);
-  const batches = await removeBatches(db, input, limit);
+  const batches = await db.follow(removeBatches(postgres, input));
   const isLogEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
   // Last, because a transaction that waits for a group locked here waits for nothing that this one
   // must still lock.
@@ -83,20 +83,4 @@ async function remove(db: Connection, gone: readonly Seen[], now: number): Promi
   await db.run("DELETE FROM batchwise_delivery WHERE cursor = ANY($1::bigint[])", cursors);
   await db.run("DELETE FROM batchwise_delivery_log WHERE cursor = ANY($1::bigint[])", cursors);
   await db.follow(addToBatches(postgres, "gone", [...gone, ...left]));
-}
-
-async function removeBatches(db: Connection, input: PruneInput, limit: number): Promise<number> {
-  const { batchesBefore, now } = input;
-  const over = await db.all<{ id: number }>(
-    `DELETE FROM batchwise_batch WHERE id IN (
-       SELECT id FROM batchwise_batch WHERE state = 'done' AND gone >= requests AND updated_at <= $1
-         AND release_at <= $2 AND lease_until <= $2 ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED
-     ) RETURNING id`,
-    ...[batchesBefore, now, limit],
-  );
-  if (over.length > 0) {
-    const ids = over.map(({ id }) => id);
-    await db.run("DELETE FROM batchwise_orphan WHERE batch = ANY($1::bigint[])", ids);
-  }
-  return over.length;
 }

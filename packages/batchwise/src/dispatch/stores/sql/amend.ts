@@ -1,6 +1,6 @@
 // Changes requests from outside their batch: cancel, fail, expire, move, retry, hasten, redeliver.
 // The statement that takes a request out of its table decides what may happen, so a concurrent seal
-// or settle is seen. The store writes the endings, last in the transaction.
+// or settle is seen. The endings are written last in the transaction.
 
 import type { Amended, Amendment } from "../../contract/store/calls.ts";
 import type { StoredEnding } from "../../contract/store/rows.ts";
@@ -8,25 +8,13 @@ import type { Owner } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { addToBatches } from "./batches.ts";
 import { correct, type Removed } from "./correct.ts";
-import { count } from "./counters.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialect, Ending } from "./dialect.ts";
 import { hasten } from "./hasten.ts";
 import { knownLane, laneIds, makeReady, READY_LANES } from "./lanes.ts";
+import { end } from "./outcomes.ts";
 import { atMost } from "./statement.ts";
-import { Again, all, run, runAll, type Steps } from "./steps.ts";
+import { Again, all, count, run, runAll, type Steps } from "./steps.ts";
 import { UsageAdditions } from "./usage.ts";
-
-export interface Ending extends StoredEnding {
-  readonly seq: number;
-  readonly status: OutcomeStatus;
-  readonly charged: boolean;
-}
-
-export interface AmendResult {
-  readonly answers: Amended[];
-  /** Ended requests that waited, with the owners of their usage. */
-  readonly endings: readonly (Ending & Owner)[];
-}
 
 type Result = Amended["result"];
 type ById<Kind extends Amendment["kind"]> = Extract<Amendment, { kind: Kind }>;
@@ -38,30 +26,33 @@ interface Known extends Owner {
 
 const KNOWN = "r.seq, r.id, r.tenant, r.job, l.name AS lane";
 
-export function* amend(dialect: Dialect, change: Amendment, now: number): Steps<AmendResult> {
+export function* amend(
+  dialect: Dialect,
+  change: Amendment,
+  sinks: readonly string[],
+  now: number,
+): Steps<readonly Amended[]> {
   switch (change.kind) {
     case "hasten":
       yield* hasten(dialect, change.after, now);
-      return { answers: [], endings: [] };
+      return [];
     case "redeliver":
-      return { answers: yield* redeliver(dialect, change, now), endings: [] };
+      return yield* redeliver(dialect, change, now);
     case "move":
-      return { answers: yield* move(dialect, change, now), endings: [] };
+      return yield* move(dialect, change, now);
     case "expire":
-      return yield* expire(dialect, change, now);
+      return yield* expire(dialect, change, sinks, now);
     case "retry": {
       const known = yield* find(dialect, change.ids);
-      return {
-        answers: answersOf(change.ids, known, yield* retry(dialect, change, known, now), "waiting"),
-        endings: [],
-      };
+      return answersOf(change.ids, known, yield* retry(dialect, change, known, now), "waiting");
     }
     default: {
       const known = yield* find(dialect, change.ids);
       const results = yield* takeOut(dialect, change, known);
       const gone = [...known.values()].filter(({ seq }) => results.get(seq) === "changed");
       const endings = endingsOf(gone, change.kind === "cancel" ? "cancelled" : "failed", change);
-      return { answers: answersOf(change.ids, known, results, "ended"), endings };
+      yield* end(dialect, endings, null, sinks, now);
+      return answersOf(change.ids, known, results, "ended");
     }
   }
 }
@@ -97,7 +88,7 @@ function endingsOf(
   gone: readonly Known[],
   status: OutcomeStatus,
   { payload, code }: Pick<StoredEnding, "payload" | "code">,
-): (Ending & Owner)[] {
+): Ending[] {
   return gone.map(({ seq, tenant, job, lane }) => ({
     ...{ seq, status, payload, code, usage: null, charged: false },
     ...{ tenant, job, lane },
@@ -110,7 +101,7 @@ const EARLIEST = (dialect: Dialect, where: string): string => `(
   ORDER BY c.deadline_at LIMIT ? ${dialect.lockFree("c")}
 ) c JOIN batchwise_request r ON r.seq = c.seq`;
 
-function* expire(dialect: Dialect, change: ById<"expire">, now: number): Steps<AmendResult> {
+function* expire(dialect: Dialect, change: ById<"expire">, sinks: readonly string[], now: number): Steps<Amended[]> {
   const lanes = yield* all<{ id: number }>(`${READY_LANES} SELECT id FROM lanes WHERE id IS NOT NULL`);
   const due: (Known & { readonly deadline_at: number })[] = [];
   for (const { id } of lanes) {
@@ -123,7 +114,8 @@ function* expire(dialect: Dialect, change: ById<"expire">, now: number): Steps<A
   const late = due.sort(byDeadline).slice(0, atMost(change.limit));
   const seqs = late.map(({ seq }) => seq);
   yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);
-  return { answers: late.map(({ id }) => ({ id, result: "changed" })), endings: endingsOf(late, "expired", change) };
+  yield* end(dialect, endingsOf(late, "expired", change), null, sinks, now);
+  return late.map(({ id }) => ({ id, result: "changed" }));
 }
 
 type Due = { readonly seq: number; readonly deadline_at: number };

@@ -2,16 +2,16 @@
 // caller's transaction, also against other processes at the same moment; does not know their
 // members.
 
-import type { TransitionResult } from "../../contract/store/calls.ts";
+import type { LeaseInput, TransitionResult } from "../../contract/store/calls.ts";
 import type { Probe } from "../../contract/store/probe.ts";
+import type { PruneInput } from "../../contract/store/pruning.ts";
 import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/store/rows.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
-import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";
 import { NEVER, writeLedgers } from "./ledgers.ts";
 import type { Paid } from "./payers.ts";
 import { atMost, type SqlBound } from "./statement.ts";
-import { all, get, run, runAll, type Steps } from "./steps.ts";
+import { all, count, get, run, runAll, type Steps } from "./steps.ts";
 
 /** Every field of a batch but its orphans. */
 const FIELDS = [
@@ -33,12 +33,9 @@ function columnOf(field: string): string {
 }
 
 /** Columns for a SELECT or RETURNING: a batch's id and its fields, under the contract's names. */
-export const BATCH: string = [
-  "id",
-  "payers",
-  "reserved",
-  ...FIELDS.map((field) => `${columnOf(field)} AS "${field}"`),
-].join(", ");
+const BATCH: string = ["id", "payers", "reserved", ...FIELDS.map((field) => `${columnOf(field)} AS "${field}"`)].join(
+  ", ",
+);
 
 type Flag = boolean | number;
 
@@ -86,6 +83,40 @@ export function heldBatch(dialect: Dialect, key: string, fence: number): Steps<R
     key,
     fence,
   );
+}
+
+/** Two processes never take the same batch, and neither waits for the other. */
+export function* lease(dialect: Dialect, input: LeaseInput): Steps<BatchRow[]> {
+  const { owner, now, freeAt = now, leaseUntil, accounts, limit, keys } = input;
+  const isDue = "state <> 'done' AND state <> 'quarantined' AND next_at <= ?";
+  const which = keys === undefined ? isDue : dialect.among("key", "text");
+  const taken = yield* all<RawBatch>(
+    `UPDATE batchwise_batch SET lease_owner = ?, lease_until = ?, fence = fence + 1
+     WHERE id IN (
+       SELECT id FROM batchwise_batch WHERE ${which} AND lease_until <= ? AND ${dialect.among("account", "text")}
+       ORDER BY next_at, key LIMIT ? ${dialect.lockFree("batchwise_batch")}
+     ) RETURNING ${BATCH}`,
+    ...[owner, leaseUntil, keys ?? now, freeAt, accounts, atMost(limit)],
+  );
+  taken.sort((a, b) => a.nextAt - b.nextAt || (a.key < b.key ? -1 : 1));
+  return yield* withOrphans(dialect, taken);
+}
+
+/**
+ * Deletes ended batches whose members have all been deleted. Returns their number. Members may be
+ * deleted before their batch has ended, so the index has both columns.
+ */
+export function* removeBatches(dialect: Dialect, { batchesBefore, limit, now }: PruneInput): Steps<number> {
+  const over = yield* all<{ id: number }>(
+    `DELETE FROM batchwise_batch WHERE id IN (
+       SELECT id FROM batchwise_batch WHERE state = 'done' AND gone >= requests AND updated_at <= ?
+         AND release_at <= ? AND lease_until <= ? LIMIT ? ${dialect.lockFree("batchwise_batch")}
+     ) RETURNING id`,
+    ...[batchesBefore, now, now, atMost(limit)],
+  );
+  const ids = over.map(({ id }) => id);
+  if (ids.length > 0) yield* run(`DELETE FROM batchwise_orphan WHERE ${dialect.among("batch", "bigint")}`, ids);
+  return ids.length;
 }
 
 export function* transition(
@@ -196,7 +227,7 @@ interface RawOrphan {
   readonly action: Orphan["action"];
 }
 
-export function* withOrphans(dialect: Dialect, batches: readonly RawBatch[]): Steps<BatchRow[]> {
+function* withOrphans(dialect: Dialect, batches: readonly RawBatch[]): Steps<BatchRow[]> {
   if (batches.length === 0) return [];
   const orphans = yield* all<RawOrphan>(
     `SELECT batch, provider_batch_id, seen_at, action FROM batchwise_orphan

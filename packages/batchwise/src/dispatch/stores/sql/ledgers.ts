@@ -1,11 +1,11 @@
 // The reservations on each limit of a provider: the batches' own figures, added up over an index of
-// unreleased batches. The learned limit has a row for each ledger.
+// unreleased batches. The learned limit has a row for each ledger. Also the marks.
 
 import type { SealInput, SealResult } from "../../contract/store/calls.ts";
-import type { LedgerChanges, LedgerLimits } from "../../contract/store/ledger-rows.ts";
+import type { LedgerChanges, LedgerLimits, MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { Dialect } from "./dialect.ts";
 import type { SqlValue } from "./statement.ts";
-import { get, run, type Steps } from "./steps.ts";
+import { all, get, run, type Steps } from "./steps.ts";
 
 /** The release time of a reservation whose end is unknown. */
 export const NEVER: number = Number.MAX_SAFE_INTEGER;
@@ -71,9 +71,9 @@ const SETS: Readonly<Record<keyof Omit<LedgerChanges, "name" | "ifBlockedUntil">
  * In the order of their names, so that two transactions never wait for each other. Returns which of
  * them, as given, have changed their ledger.
  */
-export function* writeLedgers(all: readonly LedgerChanges[]): Steps<boolean[]> {
-  const written = all.map(() => false);
-  const sorted = [...all.entries()].sort(([, a], [, b]) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+export function* writeLedgers(changes: readonly LedgerChanges[]): Steps<boolean[]> {
+  const written = changes.map(() => false);
+  const sorted = [...changes.entries()].sort(([, a], [, b]) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   for (const [place, change] of sorted) written[place] = yield* writeLedger(change);
   return written;
 }
@@ -92,4 +92,22 @@ function* writeLedger({ name, ifBlockedUntil, ...changes }: LedgerChanges): Step
     name,
   );
   return present?.blocked_until === changes.blockedUntil;
+}
+
+/** All marks by name, after the changes. */
+export function* changeMarks(changes: readonly MarkChange[]): Steps<MarkRow[]> {
+  for (const change of changes) yield* changeMark(change);
+  const rows = yield* all<MarkRow>("SELECT name, value FROM batchwise_mark");
+  return rows.map(({ name, value }) => ({ name, value })).sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Compares and sets in one statement. */
+function* changeMark({ name, expected, value }: MarkChange): Steps<void> {
+  if (expected !== null && value !== null) {
+    yield* run("UPDATE batchwise_mark SET value = ? WHERE name = ? AND value = ?", value, name, expected);
+  } else if (expected !== null) {
+    yield* run("DELETE FROM batchwise_mark WHERE name = ? AND value = ?", name, expected);
+  } else if (value !== null) {
+    yield* run("INSERT INTO batchwise_mark (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, value);
+  }
 }

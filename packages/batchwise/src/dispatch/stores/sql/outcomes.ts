@@ -1,4 +1,4 @@
-// Reads the outcome log and its delivery log as the contract's rows.
+// Reads the outcome log and its delivery log as the contract's rows, and ends requests.
 
 import type {
   DeliveryLogRow,
@@ -8,9 +8,10 @@ import type {
   OutcomeRow,
 } from "../../contract/store/outcome-rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
-import type { Dialect } from "./dialect.ts";
+import type { Dialect, Ending } from "./dialect.ts";
 import { atMost } from "./statement.ts";
-import { all, type Steps } from "./steps.ts";
+import { all, runAll, type Steps } from "./steps.ts";
+import { UsageAdditions } from "./usage.ts";
 
 interface RawOutcome {
   readonly cursor: number;
@@ -133,4 +134,22 @@ function* deliveryStates(dialect: Dialect, cursors: readonly number[]): Steps<Ma
 
 function keyOf({ cursor, sink }: Pick<RawLog, "cursor" | "sink">): string {
   return `${cursor} ${sink}`;
+}
+
+/**
+ * Ends requests; call it last in a transaction. `batch`: the one in which they end; null if they
+ * waited. Writes the sums of usage first: a wait for a row of these blocks no other transaction.
+ */
+export function* end(
+  dialect: Dialect,
+  endings: readonly Ending[],
+  batch: number | null,
+  sinks: readonly string[],
+  now: number,
+): Steps<void> {
+  if (endings.length === 0) return;
+  const sums = new UsageAdditions();
+  for (const { status, usage, ...owner } of endings) sums.ended(owner, status, usage);
+  yield* runAll(dialect.addUsage(sums));
+  yield* dialect.record(endings, batch, sinks, now);
 }

@@ -6,9 +6,18 @@ import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { EnqueueResult, TransitionResult } from "../../contract/store/calls.ts";
+import type {
+  Amended,
+  Amendment,
+  DeliveriesInput,
+  EnqueueResult,
+  LeaseInput,
+  SettleInput,
+  SettleResult,
+  TransitionResult,
+} from "../../contract/store/calls.ts";
 import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
-import type { OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
 import type {
   BatchChanges,
@@ -22,12 +31,15 @@ import type {
   UsageQuery,
   UsageRow,
 } from "../../contract/store/rows.ts";
-import { findBatches, transition } from "./batches.ts";
+import { amend } from "./amend.ts";
+import { findBatches, lease, transition } from "./batches.ts";
+import { deliver } from "./deliveries.ts";
 import type { Dialect } from "./dialect.ts";
-import { changeMarks } from "./marks.ts";
+import { changeMarks } from "./ledgers.ts";
 import { readOutcomes } from "./outcomes.ts";
 import { changePayers } from "./payers.ts";
 import { findRequests, readRequests } from "./requests.ts";
+import { settle } from "./settle.ts";
 import type { Steps } from "./steps.ts";
 import { readUsage } from "./usage.ts";
 
@@ -74,6 +86,22 @@ export abstract class SqlStore {
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     this.#assertOpen();
     return this.#intake.submit({ requests, now });
+  }
+
+  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
+    return this.write(amend(this.#dialect, change, sinks, now));
+  }
+
+  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
+    return this.write(lease(this.#dialect, input));
+  }
+
+  async settle(input: SettleInput): Promise<SettleResult> {
+    return this.write(settle(this.#dialect, input));
+  }
+
+  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
+    return this.write(deliver(this.#dialect, input));
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {

@@ -2,8 +2,19 @@
 
 export type SqlValue = string | number | boolean | null;
 
-/** A list is one value: see `among` of the dialect. */
-export type SqlBound = SqlValue | readonly SqlValue[];
+/** The values of one column of rows to write: bound as they are. */
+export class Column {
+  readonly values: readonly SqlValue[];
+  constructor(values: readonly SqlValue[]) {
+    this.values = values;
+  }
+}
+
+/** Columns of rows to write, with their types. */
+export type Columns = Readonly<Record<string, "bigint" | "float8" | "text" | "boolean">>;
+
+/** A list is one value to compare with: see `among` of the dialect. */
+export type SqlBound = SqlValue | readonly SqlValue[] | Column;
 
 export interface Statement {
   readonly sql: string;

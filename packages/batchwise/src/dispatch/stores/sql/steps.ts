@@ -2,6 +2,7 @@
 // results. So one text serves synchronous and asynchronous drivers. Each runs inside a transaction
 // that its caller opens.
 
+import type { OutcomeStatus } from "../../contract/types.ts";
 import type { SqlBound, Statement } from "./statement.ts";
 
 export interface Step extends Statement {
@@ -28,7 +29,7 @@ export function* run(sql: string, ...values: SqlBound[]): Steps<number> {
 }
 
 export function* runAll(statements: readonly Statement[]): Steps<void> {
-  for (const { sql, values } of statements) yield* run(sql, ...values);
+  for (const { sql, values } of statements) yield { sql, values, wants: "count" };
 }
 
 /** Runs the steps with a synchronous driver. */
@@ -46,4 +47,9 @@ export async function followLater<Result>(
   let next = steps.next();
   while (!next.done) next = steps.next(await answer(next.value));
   return next.value;
+}
+
+/** Adds to a stored counter: counting would cost more with every ended request. */
+export function* count(name: "cursor" | "done" | "waiting" | OutcomeStatus, more: number): Steps<void> {
+  if (more !== 0) yield* run("UPDATE batchwise_counter SET value = value + ? WHERE name = ?", more, name);
 }

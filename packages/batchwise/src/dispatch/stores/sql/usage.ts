@@ -5,7 +5,7 @@
 import type { UsageQuery, UsageRow } from "../../contract/store/rows.ts";
 import { UsageSums } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
-import type { Statement } from "./statement.ts";
+import type { Columns, Statement } from "./statement.ts";
 import { all, type Steps } from "./steps.ts";
 
 type Column = "requests" | OutcomeStatus | "input_tokens" | "cached_tokens" | "output_tokens" | "reasoning_tokens";
@@ -13,6 +13,11 @@ const COLUMNS: readonly Column[] = [
   ...(["requests", "succeeded", "failed", "cancelled", "expired"] as const),
   ...(["input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"] as const),
 ];
+/** The table's columns. */
+export const USAGE: Columns = {
+  ...{ tenant: "text", job: "text", lane: "text" },
+  ...Object.fromEntries(COLUMNS.map((name) => [name, "bigint" as const])),
+};
 const ADD = addUsage(`VALUES (?, ?, ?, ${COLUMNS.map(() => "?").join(", ")})`);
 
 /** The statement that adds these rows to the table: three texts and the counts of `COLUMNS`. */

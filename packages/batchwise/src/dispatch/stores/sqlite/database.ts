@@ -4,7 +4,7 @@
 
 import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { SqlBound, Statement } from "../sql/statement.ts";
+import type { SqlBound } from "../sql/statement.ts";
 import { follow, type Step, type Steps } from "../sql/steps.ts";
 
 /** A value of an SQLite column. */
@@ -107,11 +107,6 @@ export class Connection {
 function bind(value: SqlBound): SqliteValue {
   if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
-}
-
-/** Runs statements that all SQL stores share. */
-export function runAll(db: Connection, statements: readonly Statement[]): void {
-  for (const { sql, values } of statements) db.run(sql, ...values.map(bind));
 }
 
 const GENERIC = 1;

@@ -2,11 +2,13 @@
 // locked, because one transaction writes at a time.
 
 import type { Dialect } from "../sql/dialect.ts";
+import { record } from "./endings.ts";
 
 export const sqlite: Dialect = {
   among: (column) => `${column} IN (SELECT value FROM json_each(?))`,
   readyAmong: "seq IN (SELECT value FROM json_each(?))",
   ofOne: (column, order, value) => `${column} = ${value} AND ${order} > ? AND ${column} = ${value} ORDER BY ${order}`,
+  someOf: (_table, where) => where,
   yes: (column) => `${column} = 1`,
   no: (column) => `${column} = 0`,
   lock: () => "",
@@ -19,4 +21,18 @@ export const sqlite: Dialect = {
   },
   takeTurns: () => [],
   addUsage: (sums) => sums.statements(),
+  insertRows: (into, columns, rows) => {
+    const names = Object.keys(columns);
+    const sql = `INSERT INTO ${into} (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`;
+    return rows.map((values) => ({ sql, values }));
+  },
+  updateRows: (table, { keys, sets, adds = {} }, rows) => {
+    const names = Object.keys(keys);
+    const changes = [...Object.keys(sets).map((name) => `${name} = ?`)];
+    for (const name of Object.keys(adds)) changes.push(`${name} = ${name} + ?`);
+    const sql = `UPDATE ${table} SET ${changes.join(", ")} WHERE ${names.map((name) => `${name} = ?`).join(" AND ")}`;
+    return rows.map((row) => ({ sql, values: [...row.slice(names.length), ...row.slice(0, names.length)] }));
+  },
+  withOwner: "INDEXED BY batchwise_request_owner",
+  record,
 };

@@ -6,8 +6,9 @@ import { hasDigest } from "../../contract/store/digests.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
+import { runAll } from "../sql/steps.ts";
 import { UsageAdditions } from "../sql/usage.ts";
-import { type Connection, runAll, type SqliteValue } from "./database.ts";
+import type { Connection, SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
 /** A tenant's share of a lane: F and V of the claim order. */
@@ -142,7 +143,7 @@ class Intake {
       const share = [lane, priority, tenant, finished];
       this.#db.run(SHARE, ...share);
     }
-    runAll(this.#db, this.#usage.statements());
+    this.#db.follow(runAll(this.#usage.statements()));
   }
 
   #compare({ id, digest }: NewRequest): EnqueueResult {

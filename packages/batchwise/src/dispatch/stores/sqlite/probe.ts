@@ -2,11 +2,11 @@
 
 import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
 import type { LaneRow, Probe } from "../../contract/store/probe.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
 import { batchFigures } from "../sql/batches.ts";
 import { type LaneSums, READY_LANES, reckoned, SAMPLE } from "../sql/lanes.ts";
 import { bookedOn } from "../sql/ledgers.ts";
 import { atMost } from "../sql/statement.ts";
-import { counters } from "./counters.ts";
 import type { Connection } from "./database.ts";
 
 export function readProbe(db: Connection, limit: number, now: number): Probe {
@@ -26,6 +26,17 @@ export function readProbe(db: Connection, limit: number, now: number): Probe {
     deliveriesWaiting: waiting,
     deliveryDueAt: due?.at ?? null,
   };
+}
+
+/** Stored, because counting would cost more with every ended request. */
+function counters(db: Connection): Readonly<Record<"cursor" | "done" | "waiting" | OutcomeStatus, number>> {
+  const values = { cursor: 0, done: 0, waiting: 0, succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  for (const { name, value } of db.all<{ name: keyof typeof values; value: number }>(
+    "SELECT * FROM batchwise_counter",
+  )) {
+    values[name] = value;
+  }
+  return values;
 }
 
 interface LaneFigures extends LaneSums {

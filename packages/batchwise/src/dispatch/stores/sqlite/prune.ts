@@ -5,9 +5,8 @@
 // not visible. Each step runs inside the caller's transaction.
 
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import { addToBatches } from "../sql/batches.ts";
+import { addToBatches, removeBatches } from "../sql/batches.ts";
 import { forgetTombstones, GroupWalk } from "../sql/remains.ts";
-import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
@@ -61,7 +60,7 @@ export class Pruning {
       this.#plan = plan;
       return { requests, batches: 0, kept, next: input.after };
     }
-    const batches = removeBatches(db, input);
+    const batches = db.follow(removeBatches(sqlite, input));
     const isEnd =
       plan.isEnd &&
       batches < input.limit &&
@@ -184,18 +183,4 @@ function removeOutcomes(db: Connection, cursors: number[], limit: number): void 
      )`,
     some,
   );
-}
-
-/** Members may be deleted before their batch has ended, so the index has both columns. */
-function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput): number {
-  const over = db.all<{ id: number }>(
-    `SELECT id FROM batchwise_batch INDEXED BY batchwise_batch_over
-     WHERE state = 'done' AND gone >= requests AND updated_at <= ? AND release_at <= ? AND lease_until <= ? LIMIT ?`,
-    ...[batchesBefore, now, now, atMost(limit)],
-  );
-  for (const { id } of over) {
-    db.run("DELETE FROM batchwise_orphan WHERE batch = ?", id);
-    db.run("DELETE FROM batchwise_batch WHERE id = ?", id);
-  }
-  return over.length;
 }

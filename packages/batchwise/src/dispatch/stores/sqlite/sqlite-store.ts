@@ -4,33 +4,16 @@
 // the event loop; waiting for another process's lock does not.
 
 import type { DispatchError } from "../../contract/errors.ts";
-import type {
-  Amended,
-  Amendment,
-  DeliveriesInput,
-  EnqueueResult,
-  LeaseInput,
-  SealInput,
-  SealResult,
-  SettleInput,
-  SettleResult,
-} from "../../contract/store/calls.ts";
-import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
+import type { EnqueueResult, SealInput, SealResult } from "../../contract/store/calls.ts";
 import type { Probe } from "../../contract/store/probe.ts";
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type { BatchRow } from "../../contract/store/rows.ts";
 import type { Store } from "../../contract/store/store.ts";
-import { amend } from "../sql/amend.ts";
-import { withOutcomes } from "../sql/outcomes.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
 import { seal } from "./claim.ts";
 import { type Connection, isBusy, isUnopened, mayBeOfTables, type SqliteDatabase, storeError } from "./database.ts";
-import { bookAndTake } from "./deliveries.ts";
 import { sqlite } from "./dialect.ts";
-import { endWaiting } from "./endings.ts";
 import { enqueueAll } from "./intake.ts";
-import { leaseBatches } from "./lease.ts";
 import { changedSince } from "./migrate.ts";
 import {
   prepare,
@@ -42,7 +25,6 @@ import {
 import { readProbe } from "./probe.ts";
 import { Pruning } from "./prune.ts";
 import { SameFile } from "./same-file.ts";
-import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
 /** Maximum pause between two tries for a lock of another connection, in ms. */
@@ -81,32 +63,12 @@ class SqliteStore extends SqlStore implements Store {
     this.#options = options;
   }
 
-  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.#write((db) => {
-      const { answers, endings } = db.follow(amend(sqlite, change, now));
-      endWaiting(db, endings, sinks, now);
-      return answers;
-    });
-  }
-
   async probe(limit: number, now: number): Promise<Probe> {
     return this.#read((db) => readProbe(db, limit, now));
   }
 
   async seal(input: SealInput): Promise<SealResult> {
     return this.#write((db) => seal(db, input));
-  }
-
-  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
-    return this.#write((db) => leaseBatches(db, input));
-  }
-
-  async settle(input: SettleInput): Promise<SettleResult> {
-    return this.#write((db) => settle(db, input));
-  }
-
-  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.#write((db) => db.follow(withOutcomes(sqlite, bookAndTake(db, input))));
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {

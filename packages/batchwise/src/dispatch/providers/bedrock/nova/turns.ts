@@ -39,7 +39,7 @@ const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
 ]);
 const OWN = ["image", "video", "audio", "document"];
 
-/** Reasoning and annotations of earlier answers are omitted: Nova neither returns nor accepts them. */
+/** Reasoning and annotations of earlier answers are omitted: Nova has no place for them. */
 const shape: ChatShape = {
   refuse,
   own: { system: MARKS, user: MARKS, assistant: MARKS, tool: ["is_error", ...MARKS], call: MARKS, part: MARKS },

@@ -1,4 +1,5 @@
-// Reads the functions, the choice of one and the answer's format of a chat in OpenAI's format. Pure.
+// Reads the functions, the choice of one and the answer's format of a chat in OpenAI's format.
+// Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkFields, type Refusals } from "../refusals.ts";

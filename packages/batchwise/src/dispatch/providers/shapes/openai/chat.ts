@@ -1,5 +1,5 @@
-// Reads a chat in OpenAI's format: the fields of messages and parts, their texts, and function calls.
-// Each service converts messages to its own blocks. No field is dropped silently. Pure.
+// Reads a chat in OpenAI's format: the fields of messages and parts, their texts, and function
+// calls. Each service converts messages to its own blocks. No field is dropped silently. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { changedNumber } from "../lines/exact-json.ts";
