@@ -85,9 +85,9 @@ function* takeDue(dialect: Dialect, take: NonNullable<DeliveriesInput["take"]>, 
 }
 
 /**
- * The first due deliveries of a sink. Before that it marks deliveries that have become due, once per
- * attempt: a limited number at a time, in order, so that the index is the cheapest plan even if the
- * planner expects very many.
+ * The first due deliveries of a sink. Before that it marks deliveries that have become due, once
+ * per attempt: a limited number at a time, in order, so that the index is the cheapest plan even if
+ * the planner expects very many.
  */
 function* dueOf(dialect: Dialect, sink: string, limit: number, now: number): Steps<Taken[]> {
   const late = `sink = ? AND state = 'waiting' AND ${dialect.no("is_due")} AND next_at <= ?`;

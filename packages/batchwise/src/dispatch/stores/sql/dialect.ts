@@ -62,15 +62,17 @@ export interface Dialect {
   /** Inserts rows, in as few round trips as possible. */
   insertRows(into: string, columns: Columns, rows: readonly (readonly SqlValue[])[]): readonly Statement[];
   /**
-   * Sets columns of rows, each found by its `keys`, in as few round trips as possible. A row has the
-   * values of `keys`, then of `sets`, then what is added to `adds`.
+   * Sets columns of rows, each found by its `keys`, in as few round trips as possible. A row has
+   * the values of `keys`, then of `sets`, then what is added to `adds`.
    */
   updateRows(
     table: string,
     columns: { readonly keys: Columns; readonly sets: Columns; readonly adds?: Columns },
     rows: readonly (readonly SqlValue[])[],
   ): readonly Statement[];
-  /** Suffix of `batchwise_request`: the index of those that have a tenant or a job, if there is one. */
+  /**
+   * Suffix of `batchwise_request`: the index of those that have a tenant or a job, if there is one.
+   */
   readonly withOwner: string;
   /**
    * Writes an outcome with the next cursor for each of these, a delivery for each sink, and their
