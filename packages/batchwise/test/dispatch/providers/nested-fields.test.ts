@@ -1,7 +1,7 @@
 // Unknown fields inside of converted objects are refused by name, never dropped.
 
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
+import type { Json, JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { familyOf } from "../../../src/dispatch/providers/bedrock/families.ts";
 import { toChatRequest } from "../../../src/dispatch/providers/mistral/request.ts";
 import { toMessageParams } from "../../../src/dispatch/providers/shapes/anthropic/request.ts";
@@ -34,6 +34,10 @@ const BODIES: readonly [string, JsonObject][] = [
   ["a tool call", called([{ ...call, ...odd }])],
   ["a choice", { messages: [hi], tools, tool_choice: { type: "function", function: { name: "f" }, ...odd } }],
   ["a format", { messages: [hi], response_format: { type: "json_object", ...odd } }],
+  [
+    "a format, which has a schema of another type",
+    { messages: [hi], response_format: { type: "json_object", json_schema: schema } },
+  ],
   ["a schema", { messages: [hi], response_format: { type: "json_schema", json_schema: { ...schema, ...odd } } }],
   ["a message", { messages: [{ ...hi, ...odd }] }],
   ["a text", { messages: [{ role: "user", content: [{ type: "text", text: "Hi", ...odd }] }] }],
@@ -45,3 +49,25 @@ describe.each(CONVERSIONS)("%s", (_service, convert) => {
     expect(() => convert(body)).toThrow(expect.objectContaining({ code: "INVALID_REQUEST" }));
   });
 });
+
+const withArguments = (given: Json): JsonObject => called([{ ...call, function: { name: "f", arguments: given } }]);
+
+describe.each(CONVERSIONS.filter(([service]) => ["Claude", "Gemini", "Nova"].includes(service)))(
+  "%s",
+  (_service, convert) => {
+    test.each<Json>([{ id: 2 ** 64 }, [], ['{"a":1}'], 7, false])("refuses %j as a call's arguments", (given) => {
+      expect(() => convert(withArguments(given))).toThrow(
+        "messages[1].tool_calls[0].function.arguments` must be a text",
+      );
+    });
+
+    test.each<Json>(["", " ", null])("converts %j as a call's arguments to an empty object", (given) => {
+      expect(convert(withArguments(given))).toEqual(convert(withArguments("{}")));
+    });
+
+    test("refuses a refusal without words", () => {
+      const refusal = { role: "assistant", content: [{ type: "refusal" }] };
+      expect(() => convert({ messages: [hi, refusal] })).toThrow(expect.objectContaining({ code: "INVALID_REQUEST" }));
+    });
+  },
+);

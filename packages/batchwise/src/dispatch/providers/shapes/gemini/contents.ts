@@ -113,9 +113,7 @@ class Reader {
 
 /** Texts and refusals. */
 function textParts(message: JsonObject, place: string): JsonObject[] {
-  return eachPart(message, place, refuse, (part, at) => {
-    return { text: part.type === "refusal" ? String(part.refusal) : wordsOf(part, at, RULES) };
-  });
+  return eachPart(message, place, refuse, (part, at) => ({ text: wordsOf(part, at, RULES) }));
 }
 
 /** Images of an earlier answer; each has its own signature. */

@@ -7,7 +7,6 @@ import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 
 const DEFINITION = ["name", "description", "parameters", "strict"];
 const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
-const FORMAT: ReadonlySet<string> = new Set(["type", "json_schema"]);
 const SCHEMA: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
 
 /** A tool's definition, which has a name. `own`: the service's fields beside OpenAI's. */
@@ -43,7 +42,7 @@ export function formatOf({ response_format: format = null }: JsonObject, refuse:
   const source = jsonObject(format) ?? {};
   const { type, json_schema: given } = source;
   const named = jsonObject(given) ?? {};
-  checkFields(source, FORMAT, "response_format", refuse);
+  checkFields(source, new Set(type === "json_schema" ? ["type", type] : ["type"]), "response_format", refuse);
   checkFields(named, SCHEMA, "response_format.json_schema", refuse);
   if (type === "text") return null;
   if (type === "json_object") return type;

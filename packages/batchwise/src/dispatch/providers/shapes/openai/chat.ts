@@ -156,12 +156,13 @@ export function callsOf(message: JsonObject, place: string, { refuse, own }: Cha
   });
 }
 
-/** A call's arguments as an object. Throws for a number that would change. */
-export function argumentsOf({ arguments: given = null, place }: FunctionCall, refuse: Refusals): JsonObject {
-  const words = given === null ? "" : String(given);
-  if (words.trim() === "") return {};
+/** A call's arguments as an object; none if blank. Throws for a number that would change. */
+export function argumentsOf({ arguments: given, place }: FunctionCall, refuse: Refusals): JsonObject {
+  const words = given ?? "";
   const inner = `\`${place}.function.arguments\``;
-  const input = jsonObject(given) ?? parsedObject(words);
+  if (typeof words !== "string") throw refuse.invalid(`${inner} must be a text`);
+  if (words.trim() === "") return {};
+  const input = parsedObject(words);
   if (input === null) throw refuse.invalid(`${inner} must be a JSON object in a text`);
   const changed = changedNumber(words);
   if (changed === null) return input;
