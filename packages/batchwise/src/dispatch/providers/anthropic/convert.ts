@@ -5,7 +5,7 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject, OutcomeError } from "../../contract/types.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/anthropic/answer.ts";
-import { count } from "../shapes/counts.ts";
+import { count, figuresOf, timeOf } from "../shapes/counts.ts";
 import { notJson } from "../shapes/sdk/not-json.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
@@ -36,10 +36,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     expiresAt: timeOf(batch.expires_at),
     tag: null,
     inputFileId: null,
-    total: total === 0 ? null : total,
-    settled: total === 0 ? null : total - count(counts.processing),
-    ran: total === 0 ? null : count(counts.succeeded) + count(counts.errored),
-    counts: total === 0 ? null : { total, succeeded: count(counts.succeeded), failed: count(counts.errored) },
+    ...figuresOf(total, count(counts.succeeded), count(counts.errored), total - count(counts.processing)),
     resultRefs: over && text(batch.results_url) !== null ? [id] : [],
     failure: null,
   };
@@ -92,9 +89,4 @@ interface ReadLine {
 
 function notRun(customId: string, type: unknown): ResultLine {
   return { customId, response: null, error: NOT_RUN.get(type) ?? null, usage: null };
-}
-
-function timeOf(value: unknown): number | null {
-  const parsed = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(parsed) ? null : parsed;
 }

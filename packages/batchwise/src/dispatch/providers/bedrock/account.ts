@@ -18,6 +18,7 @@ import type {
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
+import { displayNameOf } from "../shapes/batch-names.ts";
 import { cancelBatch } from "../shapes/cancel-batch.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
@@ -26,7 +27,7 @@ import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { CONVERSE } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { BedrockCallOptions, BedrockClient, InvocationJobRequest } from "./client.ts";
-import { jobNameOf, tokenOf, toProviderBatch } from "./job.ts";
+import { tokenOf, toProviderBatch } from "./job.ts";
 import { type BedrockAccountOptions, type BedrockSettings, resolveBedrockOptions } from "./options.ts";
 import { answering, toModelInput } from "./records.ts";
 import { toResultLine } from "./results.ts";
@@ -129,7 +130,7 @@ class BedrockAccount extends AccountFields implements Account {
     const owner = bucketOwner === undefined ? {} : { s3BucketOwner: bucketOwner };
     const key = kmsKeyId === undefined ? {} : { s3EncryptionKeyId: kmsKeyId };
     return {
-      jobName: jobNameOf(name),
+      jobName: displayNameOf(name),
       clientRequestToken: tokenOf(name),
       roleArn,
       modelId: name.model,

@@ -3,6 +3,8 @@
 
 import type { BatchName, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
+import { displayNameOf, readTag } from "../shapes/batch-names.ts";
+import { count, countOrNull, figuresOf, timeOf } from "../shapes/counts.ts";
 import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 /**
@@ -22,16 +24,11 @@ const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["failed", "failed"],
 ]);
 
-/** A token: key, hyphen, attempt. Keys contain no hyphen. */
-const TOKEN = /^([0-9A-Z]{26})-(\d+)$/;
+/** The beginning of our jobs' names. A token is the rest of a name: key, hyphen, attempt. */
+const NAME = "batchwise-";
 
-export function tokenOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
-  return `${key}-${attempt}`;
-}
-
-/** 1 to 63 letters, digits and hyphens. */
-export function jobNameOf(name: Pick<BatchName, "key" | "attempt">): string {
-  return `batchwise-${tokenOf(name)}`;
+export function tokenOf(name: Pick<BatchName, "key" | "attempt">): string {
+  return displayNameOf(name).slice(NAME.length);
 }
 
 export function toProviderBatch(wire: unknown): ProviderBatch {
@@ -40,24 +37,23 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   if (id === null) throw new Error("Bedrock answered with a job that has no ARN.");
   const rawState = text(job.status) ?? "";
   const state = STATES.get(rawState.toLowerCase()) ?? "running";
-  const [total, succeeded, failed] = [job.totalRecordCount, job.successRecordCount, job.errorRecordCount].map(count);
   // Zero while the job is validated.
-  const isCounted = total !== undefined && total > 0;
-  const settled = (succeeded ?? 0) + (failed ?? 0);
-  const [, key, attempt] = TOKEN.exec(text(job.clientRequestToken) ?? "") ?? [];
+  const figures = figuresOf(
+    countOrNull(job.totalRecordCount),
+    count(job.successRecordCount),
+    count(job.errorRecordCount),
+  );
   return {
     id,
     state,
     rawState,
     createdAt: timeOf(job.submitTime) ?? 0,
     expiresAt: timeOf(job.jobExpirationTime),
-    tag: key === undefined ? null : { key, attempt: Number(attempt) },
+    tag: readTag(`${NAME}${text(job.clientRequestToken)}`),
     inputFileId: text(objectOf(objectOf(job.inputDataConfig).s3InputDataConfig).s3Uri),
-    total: isCounted ? total : null,
-    settled: isCounted ? settled : null,
+    ...figures,
     // A failed job gives no results, even if records ran.
-    ran: isCounted && state !== "failed" ? settled : null,
-    counts: isCounted ? { total, succeeded: succeeded ?? 0, failed: failed ?? 0 } : null,
+    ran: state === "failed" ? null : (figures.ran ?? null),
     resultRefs: state === "failed" ? [] : resultsOf(job, id),
     failure: state === "failed" ? failureOf(text(job.message)) : null,
   };
@@ -91,14 +87,4 @@ function failureOf(message: string | null): Failure {
   }
   if (/internal|unexpected|try again/i.test(words)) return { kind: "unknown", code: "job_failed", message: words };
   return { kind: "invalidRequest", code: "job_failed", message: words, lines: [] };
-}
-
-function timeOf(value: unknown): number | null {
-  const isTime = typeof value === "string" || Object.prototype.toString.call(value) === "[object Date]";
-  const time = isTime ? new Date(value as string | Date).getTime() : Number.NaN;
-  return Number.isNaN(time) ? null : time;
-}
-
-function count(value: unknown): number | undefined {
-  return typeof value === "number" && value >= 0 ? value : undefined;
 }

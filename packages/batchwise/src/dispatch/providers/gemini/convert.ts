@@ -6,6 +6,7 @@ import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import type { Answered } from "../shapes/answered.ts";
 import { readTag } from "../shapes/batch-names.ts";
+import { figuresOf, timeOf } from "../shapes/counts.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { count } from "../shapes/gemini/usage.ts";
@@ -28,21 +29,19 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const state = stateOf(operation, batch);
   const stats = objectOf(batch.batchStats);
   const total = count(stats.requestCount);
-  const [succeeded, failed] = [count(stats.successfulRequestCount), count(stats.failedRequestCount)];
-  const createdAt = Date.parse(text(batch.createTime) ?? "");
+  const figures = figuresOf(total, count(stats.successfulRequestCount), count(stats.failedRequestCount));
+  const createdAt = timeOf(batch.createTime);
   return {
     id,
     state,
     rawState: text(batch.state) ?? "",
-    createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
-    expiresAt: Number.isNaN(createdAt) ? null : createdAt + WINDOW_MS,
+    createdAt: createdAt ?? 0,
+    expiresAt: createdAt === null ? null : createdAt + WINDOW_MS,
     tag: readTag(text(batch.displayName)),
     inputFileId: text(objectOf(batch.inputConfig).fileName),
-    total: total === 0 ? null : total,
-    settled: total === 0 ? null : succeeded + failed,
+    ...figures,
     // Cancelled and expired batches give no results, even if requests ran.
-    ran: total === 0 || state !== "done" ? null : succeeded + failed,
-    counts: total === 0 ? null : { total, succeeded, failed },
+    ran: state === "done" ? (figures.ran ?? null) : null,
     resultRefs: refsOf(id, outputOf(wire)),
     failure: state === "failed" ? toFailure(operation.error) : null,
   };

@@ -21,6 +21,7 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { TAG_KEY, tagMetadata } from "../shapes/batch-names.ts";
 import { cancelBatch } from "../shapes/cancel-batch.ts";
 import { fileIdOf, filesIn } from "../shapes/files.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
@@ -36,7 +37,7 @@ import { answerOf, bytesOf, downloadCall, mistralFollower, streamedCall, timedCa
 import { mistralCapabilities } from "./capabilities.ts";
 import { classify, readMistralError } from "./classify.ts";
 import type { MistralClient, MistralJobBody, MistralJobQuery } from "./client.ts";
-import { jobOf, nextOf, rowsOf, TAG_KEY, tagMetadata, toProviderBatch, toResultLine } from "./convert.ts";
+import { jobOf, nextOf, rowsOf, toProviderBatch, toResultLine } from "./convert.ts";
 import { toEmbeddingRequest, toModerationRequest } from "./inputs.ts";
 import { invalid } from "./refusal.ts";
 import { toChatRequest } from "./request.ts";

@@ -6,7 +6,8 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, OutcomeResponse } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
-import { countOrNull } from "../shapes/counts.ts";
+import { tagIn } from "../shapes/batch-names.ts";
+import { countOrNull, figuresOf, timeOf } from "../shapes/counts.ts";
 import { noListError } from "../shapes/lines/list-rows.ts";
 import { answeredOrNot } from "../shapes/openai/no-answer.ts";
 import { responseOf, resultError } from "../shapes/openai/openai-result.ts";
@@ -14,10 +15,6 @@ import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyJobErrors } from "./classify.ts";
 import { toAnswer } from "./completion.ts";
-
-/** The key of our tag in a job's metadata. */
-export const TAG_KEY = "batchwise_key";
-const TAG_ATTEMPT = "batchwise_attempt";
 
 const HOUR = 3_600_000;
 
@@ -32,13 +29,7 @@ const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["CANCELLED", "cancelled"],
 ]);
 
-type Tag = NonNullable<ProviderBatch["tag"]>;
 type Fields = { readonly [key: string]: unknown };
-
-/** The metadata of one of our jobs. */
-export function tagMetadata({ key, attempt }: Tag): { [name: string]: string } {
-  return { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) };
-}
 
 /**
  * Converts a job. No answer has its expiry, so it is `hours` after creation. An unknown state is
@@ -55,7 +46,7 @@ export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
   const succeeded = countOrNull(field(job, "succeededRequests", "succeeded_requests"));
   const failed = countOrNull(field(job, "failedRequests", "failed_requests"));
   const ran = succeeded === null && failed === null ? null : (succeeded ?? 0) + (failed ?? 0);
-  const isCounted = total !== null && total > 0;
+  const figures = figuresOf(total, succeeded ?? 0, failed ?? 0);
   const createdAt = timeOf(field(job, "createdAt", "created_at"));
   const inputs = field(job, "inputFiles", "input_files");
   return {
@@ -64,12 +55,11 @@ export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
     rawState,
     createdAt: createdAt ?? 0,
     expiresAt: createdAt === null ? null : createdAt + hours * HOUR,
-    tag: tagOf(objectOf(job.metadata)),
+    tag: tagIn(job.metadata),
     inputFileId: Array.isArray(inputs) && inputs.length === 1 ? text(inputs[0]) : null,
-    total: isCounted ? total : null,
-    settled: isCounted ? (done ?? ran) : null,
+    ...figures,
+    settled: figures.settled === null ? null : (done ?? ran),
     ran,
-    counts: isCounted ? { total, succeeded: succeeded ?? 0, failed: failed ?? 0 } : null,
     resultRefs: refsOf(job, id, ran),
     failure: state === "failed" ? classifyJobErrors(job.errors) : null,
   };
@@ -136,14 +126,4 @@ function isSuccess({ statusCode }: OutcomeResponse): boolean {
 
 function field(job: Fields, camel: string, snake: string): unknown {
   return job[camel] ?? job[snake];
-}
-
-function tagOf(metadata: Fields): ProviderBatch["tag"] {
-  const key = text(metadata[TAG_KEY]);
-  const attempt = Number(metadata[TAG_ATTEMPT]);
-  return key === null || !Number.isSafeInteger(attempt) ? null : { key, attempt };
-}
-
-function timeOf(value: unknown): number | null {
-  return typeof value === "number" ? value * 1000 : null;
 }

@@ -18,6 +18,7 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { canonicalJson } from "../../format/canonical.ts";
 import { openaiLine, openaiLineBytes, utf8Length } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
+import { tagMetadata } from "../shapes/batch-names.ts";
 import { cancelBatch } from "../shapes/cancel-batch.ts";
 import { filesIn } from "../shapes/files.ts";
 import { pagesOf, rowsOf } from "../shapes/lines/list-rows.ts";
@@ -32,7 +33,7 @@ import { unlessMissing } from "../shapes/sdk/unless-missing.ts";
 import { checkBody } from "./check-body.ts";
 import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient } from "./client.ts";
-import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
+import { nextOf, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiSettings, resolveOpenAiOptions } from "./options.ts";
 
 const FILES_A_PAGE = 1_000;
@@ -121,7 +122,7 @@ class OpenAiAccount extends AccountFields implements Account {
     const extras = this.#openai.createExtras({ key, attempt, endpoint, model });
     const kept = this.#keptOf(endpoint);
     const shared = kept === undefined ? {} : { request_params: sharedParams(await input.firstBody(), kept) };
-    const tag = this.capabilities.tag === "metadata" ? { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) } : {};
+    const tag = this.capabilities.tag === "metadata" ? tagMetadata(input) : {};
     const metadata = { ...(jsonObject(extras.metadata) as Record<string, string> | null), ...tag };
     const body: BatchCreateBody = {
       ...extras,

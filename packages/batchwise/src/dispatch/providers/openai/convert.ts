@@ -3,15 +3,12 @@
 
 import type { ProviderBatch, ProviderState } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
-import { count, countOrNull } from "../shapes/counts.ts";
+import { tagIn } from "../shapes/batch-names.ts";
+import { count, countOrNull, figuresOf, timeOf } from "../shapes/counts.ts";
 import { notJson } from "../shapes/sdk/not-json.ts";
 import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
-
-/** The key of our tag in a batch's metadata. */
-export const TAG_KEY = "batchwise_key";
-export const TAG_ATTEMPT = "batchwise_attempt";
 
 const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["validating", "validating"],
@@ -40,28 +37,19 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const rawState = text(batch.status) ?? "";
   const state = STATES.get(rawState.toLowerCase()) ?? "running";
   const counts = objectOf(batch.request_counts);
-  const total = countOrNull(counts.total);
-  const settled = total === 0 || total === null ? null : count(counts.completed) + count(counts.failed);
   return {
     id,
     state,
     rawState,
     createdAt: timeOf(batch.created_at) ?? 0,
     expiresAt: timeOf(batch.expires_at),
-    tag: tagOf(batch.metadata),
+    tag: tagIn(batch.metadata),
     inputFileId: text(batch.input_file_id),
-    total: total === 0 ? null : total,
-    settled,
-    ran: settled,
-    counts: total === 0 || total === null ? null : countsOf(total, counts),
+    ...figuresOf(countOrNull(counts.total), count(counts.completed), count(counts.failed)),
     usage: toUsage(batch.usage),
     resultRefs: [text(batch.output_file_id), text(batch.error_file_id)].filter((ref) => ref !== null),
     failure: state === "failed" ? failureOf(batch.errors ?? batch.error) : null,
   };
-}
-
-function countsOf(total: number, counts: { readonly [key: string]: unknown }): NonNullable<ProviderBatch["counts"]> {
-  return { total, succeeded: count(counts.completed), failed: count(counts.failed) };
 }
 
 /** Null if the service gives no error. */
@@ -74,16 +62,4 @@ function failureOf(errors: unknown): Failure | null {
 /** The `after` of the next page; null at the end. */
 export function nextOf(page: unknown, rows: readonly unknown[]): string | null {
   return objectOf(page).has_more === true ? text(objectOf(rows.at(-1)).id) : null;
-}
-
-function tagOf(metadata: unknown): ProviderBatch["tag"] {
-  const key = text(objectOf(metadata)[TAG_KEY]);
-  const attempt = Number(objectOf(metadata)[TAG_ATTEMPT]);
-  return key === null || !Number.isSafeInteger(attempt) ? null : { key, attempt };
-}
-
-function timeOf(value: unknown): number | null {
-  if (typeof value === "number") return value * 1000;
-  const parsed = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(parsed) ? null : parsed;
 }

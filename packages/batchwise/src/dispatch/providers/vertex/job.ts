@@ -2,6 +2,7 @@
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { readTag } from "../shapes/batch-names.ts";
+import { timeOf } from "../shapes/counts.ts";
 import { toState } from "../shapes/google/google-jobs.ts";
 import { noListError } from "../shapes/lines/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
@@ -100,9 +101,4 @@ function count(value: unknown): number {
 function inputOf(src: unknown): string | null {
   const { gcsUri } = objectOf(src);
   return text(Array.isArray(gcsUri) ? gcsUri[0] : gcsUri);
-}
-
-function timeOf(value: unknown): number | null {
-  const parsed = Date.parse(text(value) ?? "");
-  return Number.isNaN(parsed) ? null : parsed;
 }

@@ -9,7 +9,7 @@ import {
   chatAnswer as claudeAnswer,
   nativeAnswer as claudeMessage,
 } from "../shapes/anthropic/answer.ts";
-import { chatAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
+import { chatAnswer, nativeAnswer, RPC_STATUSES } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { unconverted } from "../shapes/lines/read-results.ts";
 import { toResultLine as toOpenAiResult } from "../shapes/openai/openai-result.ts";
@@ -23,19 +23,7 @@ import { type TextNames, toEmbedding } from "./texts.ts";
  * HTTP statuses of Google's error names, and Anthropic's, so that one rule classifies the items of
  * all providers.
  */
-const STATUSES: ReadonlyMap<string, number> = new Map([
-  ...ANTHROPIC_STATUSES,
-  ["INVALID_ARGUMENT", 400],
-  ["FAILED_PRECONDITION", 400],
-  ["OUT_OF_RANGE", 400],
-  ["UNAUTHENTICATED", 401],
-  ["PERMISSION_DENIED", 403],
-  ["NOT_FOUND", 404],
-  ["RESOURCE_EXHAUSTED", 429],
-  ["INTERNAL", 500],
-  ["UNAVAILABLE", 503],
-  ["DEADLINE_EXCEEDED", 504],
-]);
+const STATUSES: ReadonlyMap<string, number> = new Map([...ANTHROPIC_STATUSES, ...RPC_STATUSES]);
 const BAD_REQUEST = /^bad request/i;
 
 /** `names`: for a batch of text embeddings, whose lines have no ids. */

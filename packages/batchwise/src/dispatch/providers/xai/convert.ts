@@ -7,7 +7,7 @@ import type { Failure } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject, Usage } from "../../contract/types.ts";
 import { errorIn } from "../../format/error-words.ts";
 import { readTag } from "../shapes/batch-names.ts";
-import { count } from "../shapes/counts.ts";
+import { count, figuresOf } from "../shapes/counts.ts";
 import { errorAnswer } from "../shapes/gemini/answer.ts";
 import { noListError } from "../shapes/lines/list-rows.ts";
 import { answeredOrNot } from "../shapes/openai/no-answer.ts";
@@ -38,7 +38,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const { total, succeeded, failed } = counts;
   const state = stateOf(counts, reason, text(batch.cancel_time) !== null);
   const ran = succeeded + failed;
-  const isCounted = total > 0;
+  const figures = figuresOf(total, succeeded, failed, ran + counts.cancelled);
   const hasEnded = state === "done" || state === "cancelled" || state === "failed";
   return {
     id,
@@ -49,10 +49,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     expiresAt: null,
     tag: readTag(text(batch.name)),
     inputFileId: text(batch.input_file_id),
-    total: isCounted ? total : null,
-    settled: isCounted ? ran + counts.cancelled : null,
-    ran: isCounted && hasEnded ? ran : null,
-    counts: isCounted ? { total, succeeded, failed } : null,
+    ...figures,
+    ran: hasEnded ? (figures.ran ?? null) : null,
     resultRefs: hasEnded && ran > 0 ? [id] : [],
     failure: failureOf(state, reason),
   };

@@ -27,6 +27,8 @@ const RPC: ReadonlyMap<number, readonly [name: string, status: number]> = new Ma
   [15, ["DATA_LOSS", 500]],
   [16, ["UNAUTHENTICATED", 401]],
 ]);
+/** By name. */
+export const RPC_STATUSES: ReadonlyMap<string, number> = new Map(RPC.values());
 const CANCELLED = 1;
 
 /**
