@@ -38,7 +38,7 @@ class PaddedPacker implements Packer {
 
   /** A failed batch whose halves both succeeded was too large, or unlucky. */
   #recordSplit({ cost, size, key, failure }: EndedBatch): void {
-    if (failure?.hasFailedHalf || this.#ofAll === null) return;
+    if (failure?.hasFailed || this.#ofAll === null) return;
     this.#ofAll.recordFailure(cost, size);
     this.#forKey(key)?.recordFailure(cost, size);
   }

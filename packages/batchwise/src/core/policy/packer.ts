@@ -21,10 +21,8 @@ export interface EndedBatch {
   readonly failure: {
     /** It failed as a whole and was called in halves. */
     readonly isSplit: boolean;
-    /** It failed as a whole, after all attempts. */
+    /** It failed as a whole after all attempts, or, if it was split, one of its halves did. */
     readonly hasFailed: boolean;
-    /** True if one of its halves failed after the whole batch. */
-    readonly hasFailedHalf: boolean;
   } | null;
   /** Its last caller has left without an answer. */
   readonly wasLeft: boolean;

@@ -31,11 +31,10 @@ export class Recovery<Batch extends RecoveringBatch> {
   readonly #pause: Timeout;
   /** True once calls for halves have followed a call. */
   isSplit = false;
-  /** True once the batch has failed as a whole. `error` may be undefined. */
+  /** True once the batch, or a half of it, has failed after all attempts. */
   hasFailed = false;
+  /** The error that failed the whole batch. */
   error: unknown;
-  /** True once a half has failed after the whole batch. */
-  hasFailedHalf = false;
 
   constructor(batch: Batch, owner: BatchOwner<Batch>) {
     this.#batch = batch;
@@ -121,11 +120,8 @@ export class Recovery<Batch extends RecoveringBatch> {
 
   /** Rejects the callers of the current entries, which are not tried again, and continues. */
   giveUp(error: unknown, pauseMs: number): void {
-    if (this.isSplit) this.hasFailedHalf = true;
-    else {
-      this.hasFailed = true;
-      this.error = error;
-    }
+    this.hasFailed = true;
+    if (!this.isSplit) this.error = error;
     failEntries(this.#batch.entries, error, "failed", this.#batch, this.#owner.services);
     this.next(pauseMs);
   }

@@ -7,6 +7,7 @@ import type { Events } from "../contract/events.ts";
 import type { ResolvedRetry } from "../contract/options.ts";
 import { retryAfterMs } from "../contract/retry-after.ts";
 import { attempt, ignoreIfPromise, isThenable } from "../contract/thenable.ts";
+import { aCost, isCost } from "../contract/validate.ts";
 import type { Services } from "../submit/services.ts";
 
 /** `attempt`: the number of calls so far. */
@@ -17,15 +18,8 @@ export function isWorthRetrying(
   events: Events,
 ): boolean {
   if (retry === undefined || attempt >= retry.attempts) return false;
-  try {
-    const answer: unknown = retry.when(error);
-    if (!isThenable(answer)) return Boolean(answer);
-    ignoreIfPromise(answer);
-    warn(events, "Expected `retry.when` to return a boolean, got a promise: the batch is not tried again.");
-  } catch (thrown) {
-    warn(events, "`retry.when` threw: the batch is not tried again.", thrown);
-  }
-  return false;
+  const isAnswer = (answer: unknown): boolean => !isThenable(answer);
+  return Boolean(call(() => retry.when(error), isAnswer, "when", "a boolean", "not tried again", events));
 }
 
 /**
@@ -50,21 +44,28 @@ export function backoffOf(
   { events }: Services,
 ): number {
   if (typeof backoffMs === "number") return backoffMs;
-  try {
-    const pause: unknown = backoffMs(attempt, error);
-    if (typeof pause === "number" && pause >= 0 && pause < Infinity) return pause;
-    ignoreIfPromise(pause);
-    const came = describe(pause);
-    warn(
-      events,
-      `Expected \`retry.backoffMs\` to return a finite number >= 0, got ${came}: the batch is tried again at once.`,
-    );
-  } catch (thrown) {
-    warn(events, "`retry.backoffMs` threw: the batch is tried again at once.", thrown);
-  }
-  return 0;
+  const { expected } = aCost;
+  const pause = call(() => backoffMs(attempt, error), isCost, "backoffMs", expected, "tried again at once", events);
+  return (pause as number | undefined) ?? 0;
 }
 
-function warn(events: Events, message: string, cause?: unknown): void {
-  events.warn("RETRY_FAILED", message, cause);
+/** The result of a function of `retry`. If it throws or that is invalid: undefined and a warning. */
+function call(
+  use: () => unknown,
+  isValid: (answer: unknown) => boolean,
+  name: keyof ResolvedRetry,
+  expected: string,
+  effect: string,
+  events: Events,
+): unknown {
+  try {
+    const answer = use();
+    if (isValid(answer)) return answer;
+    ignoreIfPromise(answer);
+    const came = `Expected \`retry.${name}\` to return ${expected}, got ${describe(answer)}`;
+    events.warn("RETRY_FAILED", `${came}: the batch is ${effect}.`);
+  } catch (thrown) {
+    events.warn("RETRY_FAILED", `\`retry.${name}\` threw: the batch is ${effect}.`, thrown);
+  }
+  return undefined;
 }
