@@ -17,8 +17,25 @@ export interface EntryOwner extends Pick<EntryHolder, "update"> {
   left(entry: Entry): void;
 }
 
-/** The holder of waiting entries. */
-export class Chunk extends Linked<Chunk> implements EntryHolder {
+/** The holder of waiting entries of a line, among others. */
+export abstract class WaitingHolder<Node> extends Linked<Node> implements EntryHolder {
+  abstract readonly line: EntryOwner;
+
+  get isWaiting(): boolean {
+    return true;
+  }
+
+  left(entry: Entry): void {
+    this.line.left(entry);
+    entry.holder = null;
+  }
+
+  update(entry: Entry, joined: Urgency): void {
+    this.line.update(entry, joined);
+  }
+}
+
+export class Chunk extends WaitingHolder<Chunk> {
   readonly list: EntryList;
   /** In order of age. */
   entries: Entry[];
@@ -30,17 +47,8 @@ export class Chunk extends Linked<Chunk> implements EntryHolder {
     for (const entry of entries) entry.holder = this;
   }
 
-  get isWaiting(): boolean {
-    return true;
-  }
-
-  left(entry: Entry): void {
-    this.list.line.left(entry);
-    entry.holder = null;
-  }
-
-  update(entry: Entry, joined: Urgency): void {
-    this.list.line.update(entry, joined);
+  get line(): EntryOwner {
+    return this.list.line;
   }
 }
 

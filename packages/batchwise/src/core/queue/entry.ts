@@ -37,6 +37,9 @@ export class ItemFacts {
   context: unknown = undefined;
   /** The observer's captured value for its callers. */
   captured: unknown = undefined;
+  /** Neighbours among the waiting entries of its tenant. */
+  previous: Entry | null = null;
+  next: Entry | null = null;
 }
 
 /** The facts of all plain items. Never changed. */

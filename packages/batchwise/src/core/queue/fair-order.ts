@@ -14,7 +14,7 @@
 import { Heap } from "../time/heap.ts";
 import { link, unlink } from "../time/linked-list.ts";
 import type { Entry } from "./entry.ts";
-import type { Chunk, EntryOrder, EntryOwner, Reader } from "./entry-list.ts";
+import type { EntryOrder, EntryOwner, Reader } from "./entry-list.ts";
 import { type Charges, FairReader } from "./fair-reader.ts";
 import { Round, Tenant } from "./tenant.ts";
 
@@ -43,7 +43,7 @@ export class FairOrder implements EntryOrder, Charges {
   }
 
   get oldest(): Entry | null {
-    return this.#byAge.first?.value.oldest ?? null;
+    return this.#byAge.first?.value.first ?? null;
   }
 
   add(entry: Entry): boolean {
@@ -64,17 +64,17 @@ export class FairOrder implements EntryOrder, Charges {
     const { size } = this.#byAge;
     for (let index = from; index < end; index += 1) {
       const entry = entries[index] as Entry;
-      const tenant = (entry.holder as Chunk).list as Tenant;
+      const tenant = entry.holder as Tenant;
       if (isServed) {
         const charge = this.chargeOf(entry);
         this.#virtualTime += charge / size;
         this.#leave(tenant);
         this.#join(tenant, tenant.start + charge);
       }
-      tenant.remove(entries, index, index + 1);
-      const { oldest } = tenant;
-      if (oldest !== null) {
-        this.#byAge.move(tenant.byAge, oldest.moment.at);
+      tenant.remove(entry);
+      const { first } = tenant;
+      if (first !== null) {
+        this.#byAge.move(tenant.byAge, first.moment.at);
       } else {
         this.#leave(tenant);
         this.#byAge.remove(tenant.byAge);

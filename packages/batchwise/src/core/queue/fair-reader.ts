@@ -5,7 +5,7 @@
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
-import type { Chunk, Reader } from "./entry-list.ts";
+import type { Reader } from "./entry-list.ts";
 import type { Round, Tenant } from "./tenant.ts";
 
 /** Comes after the rounds of the same start. */
@@ -16,22 +16,17 @@ export interface Charges {
   chargeOf(entry: Entry): number;
 }
 
-/** The entries of a tenant after the first. */
-interface More {
-  readonly reader: Reader;
-  next: Entry;
-}
-
 export class FairReader implements Reader {
   readonly #charges: Charges;
   readonly #rounds: Heap<Round>;
   readonly #upTo: number;
-  /** The next tenant of the current round. */
+  /** The start of the current round, and its next tenant. */
+  #start = 0;
   #tenant: Tenant | null = null;
   /** Entries of the current round that were read. */
   #read: Entry[] = [];
-  /** Rounds and tenants that may be next, by start. */
-  readonly #candidates: Heap<HeapNode<Round> | More> = new Heap();
+  /** Rounds, and later entries of tenants, that may be next. */
+  readonly #candidates: Heap<HeapNode<Round> | Entry> = new Heap();
   #turn = AFTER_ROUNDS;
 
   /** Reads entries of moments up to this sequence. */
@@ -48,11 +43,15 @@ export class FairReader implements Reader {
       if (entry !== undefined) return entry;
       const { first } = this.#candidates;
       if (first === undefined) return undefined;
-      const { value } = first;
-      if (!(value instanceof HeapNode)) return this.#readMore(first as HeapNode<More>, value);
+      const { value, key } = first;
       this.#candidates.remove(first);
+      if (!(value instanceof HeapNode)) {
+        this.#addAfter(value, key);
+        return value;
+      }
       this.#addRound(this.#rounds.below(value, 1));
       this.#addRound(this.#rounds.below(value, 2));
+      this.#start = key;
       this.#tenant = value.value.first;
     }
   }
@@ -63,39 +62,30 @@ export class FairReader implements Reader {
 
   /** Returns the first entry of the next tenant; undefined at the end of the round. */
   #readRound(): Entry | undefined {
-    for (let tenant = this.#tenant; tenant !== null; tenant = tenant.next) {
-      const first = this.#upTo === Infinity ? tenant.oldest : tenant.reader(this.#upTo).read();
-      if (!first) continue;
-      this.#tenant = tenant.next;
+    while (this.#tenant !== null) {
+      const first = this.#from(this.#tenant.first);
+      this.#tenant = this.#tenant.next;
+      if (first === null) continue;
       this.#read.push(first);
       return first;
     }
-    this.#tenant = null;
-    for (const first of this.#read) this.#addMore(first);
+    for (const first of this.#read) this.#addAfter(first, this.#start);
     this.#read = [];
     return undefined;
   }
 
-  #addMore(first: Entry): void {
-    const tenant = (first.holder as Chunk).list as Tenant;
-    const reader = tenant.reader(this.#upTo);
-    reader.read();
-    const next = reader.read();
-    if (next === undefined) return;
+  /** Adds the entry of a tenant after one that was read at this start. */
+  #addAfter(entry: Entry, start: number): void {
+    const next = this.#from(entry.facts.next);
+    if (next === null) return;
     this.#turn += 1;
-    this.#candidates.add(new HeapNode({ reader, next }), tenant.start + this.#charges.chargeOf(first), this.#turn);
+    this.#candidates.add(new HeapNode(next), start + this.#charges.chargeOf(entry), this.#turn);
   }
 
-  #readMore(candidate: HeapNode<More>, more: More): Entry {
-    const entry = more.next;
-    const next = more.reader.read();
-    if (next === undefined) {
-      this.#candidates.remove(candidate);
-    } else {
-      more.next = next;
-      this.#turn += 1;
-      this.#candidates.move(candidate, candidate.key + this.#charges.chargeOf(entry), this.#turn);
-    }
+  /** The first entry of its tenant, from this one on, that may be read. */
+  #from(from: Entry | null): Entry | null {
+    let entry = from;
+    while (entry !== null && entry.moment.sequence > this.#upTo) entry = entry.facts.next;
     return entry;
   }
 }

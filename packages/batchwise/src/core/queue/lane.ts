@@ -4,7 +4,7 @@
 import { Earliest } from "../time/earliest.ts";
 import { Heap, HeapNode } from "../time/heap.ts";
 import { type Entry, NO_FACTS, type Urgency } from "./entry.ts";
-import { type Chunk, EntryList, type EntryOwner, type Reader } from "./entry-list.ts";
+import { EntryList, type EntryOwner, type Reader, type WaitingHolder } from "./entry-list.ts";
 import { FairOrder } from "./fair-order.ts";
 import type { Marks } from "./flush.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
@@ -123,7 +123,7 @@ export class Line extends EntryList implements EntryOwner, Source {
 
 /** The line in which an entry waits. */
 export function lineOf({ holder }: Entry): Line {
-  return (holder as Chunk).list.line as Line;
+  return (holder as WaitingHolder<unknown>).line as Line;
 }
 
 /** Empty lines are kept for reuse up to this many, and as many as there are others. */
