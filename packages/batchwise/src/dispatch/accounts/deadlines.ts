@@ -9,7 +9,7 @@ import type { LaneRow } from "../contract/store/probe.ts";
 import type { LaneName } from "../format/encode.ts";
 import { outageOn } from "./outage.ts";
 import { opennessOf, type Pauses } from "./pauses.ts";
-import { fullAccounts, rankAccounts } from "./rank-accounts.ts";
+import { rankAccounts } from "./rank-accounts.ts";
 
 /**
  * Requests with less time never go to an account with an unknown batch time if a fallback account
@@ -44,9 +44,10 @@ export function opensAt(
   now: number,
 ): number {
   const isClosed = opennessOf(pauses, { ...lane, account: account.name }, now) !== "open";
-  if (isClosed || fullAccounts([account], lane, ledgers, now).length > 0) return Number.POSITIVE_INFINITY;
+  const [choice] = rankAccounts([account], lane, ledgers, now);
+  if (isClosed || choice?.isFull) return Number.POSITIVE_INFINITY;
   const held = outageOn(ledgers.get(account.name), now)?.holdUntil ?? 0;
-  if (rankAccounts([account], lane, ledgers, now).length > 0) return Math.max(now, held);
+  if (choice !== undefined) return Math.max(now, held);
   const names = [account.name, ledgerName(account.name, account.capabilities.ledgerScope, lane.model)];
   return Math.max(now, held, ...names.map((name) => ledgers.get(name)?.blockedUntil ?? 0));
 }

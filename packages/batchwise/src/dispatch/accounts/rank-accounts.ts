@@ -1,5 +1,5 @@
 // Ranks the accounts for a batch by free capacity and weight. Leaves out paused accounts and those
-// whose ledger is blocked or full. Reserves nothing: the store does, in the sealing transaction.
+// whose ledger is blocked. Reserves nothing: the store does, in the sealing transaction.
 // Pure.
 
 import { ledgerName } from "../batches/life-cycle.ts";
@@ -17,6 +17,8 @@ export interface AccountChoice<A extends AccountCandidate = AccountCandidate> {
   readonly limits: LedgerLimits;
   /** Maximum tokens on the ledger: the provider's limit, or the learned one. */
   readonly tokenLimit: number;
+  /** It has reached a limit. */
+  readonly isFull: boolean;
 }
 
 /** True if the account serves this endpoint and model. */
@@ -50,8 +52,8 @@ export function servingOf<A extends AccountCandidate>(
 }
 
 /**
- * The accounts for a lane, best first: lowest used share of its limits relative to its weight;
- * among equal ones, fewest tokens in flight relative to its weight.
+ * The accounts for a lane that are not paused, best first: lowest used share of its limits relative
+ * to its weight; among equal ones, fewest tokens in flight relative to its weight. Full ones last.
  */
 export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
@@ -59,31 +61,7 @@ export function rankAccounts<A extends AccountCandidate>(
   ledgers: ReadonlyMap<string, LedgerRow>,
   now: number,
 ): AccountChoice<A>[] {
-  const ranked = usable(accounts, lane, ledgers, now).filter(({ used }) => used < 1);
-  return ranked
-    .map((one) => ({ ...one, used: one.used / one.account.weight }))
-    .sort((a, b) => a.used - b.used || a.load - b.load);
-}
-
-/** Accounts that serve the lane and are not paused, but have reached a limit. */
-export function fullAccounts<A extends AccountCandidate>(
-  accounts: readonly A[],
-  lane: Pick<LaneName, "endpoint" | "model">,
-  ledgers: ReadonlyMap<string, LedgerRow>,
-  now: number,
-): AccountChoice<A>[] {
-  return usable(accounts, lane, ledgers, now).filter(({ used }) => used >= 1);
-}
-
-type Weighed<A extends AccountCandidate> = AccountChoice<A> & { readonly used: number; readonly load: number };
-
-function usable<A extends AccountCandidate>(
-  accounts: readonly A[],
-  lane: Pick<LaneName, "endpoint" | "model">,
-  ledgers: ReadonlyMap<string, LedgerRow>,
-  now: number,
-): Weighed<A>[] {
-  const usable: Weighed<A>[] = [];
+  const usable: (AccountChoice<A> & { readonly used: number; readonly load: number })[] = [];
   for (const account of accounts) {
     if (!serves(account, lane)) continue;
     const { ledgerScope, limits } = account.capabilities;
@@ -91,6 +69,7 @@ function usable<A extends AccountCandidate>(
     const ledger = ledgers.get(name);
     if (isBlocked(ledger, now) || isBlocked(ledgers.get(account.name), now)) continue;
     const tokenLimit = Math.min(limits.maxEnqueuedTokens, learnedLimit(ledger ?? null, now));
+    const used = usedShare(ledger, { ...limits, maxEnqueuedTokens: tokenLimit });
     usable.push({
       account,
       ledger: name,
@@ -100,11 +79,12 @@ function usable<A extends AccountCandidate>(
         batches: limits.maxEnqueuedBatches,
       },
       tokenLimit,
-      used: usedShare(ledger, { ...limits, maxEnqueuedTokens: tokenLimit }),
+      isFull: used >= 1,
+      used: used / account.weight,
       load: (ledger?.tokens ?? 0) / account.weight,
     });
   }
-  return usable;
+  return usable.sort((a, b) => Number(a.isFull) - Number(b.isFull) || a.used - b.used || a.load - b.load);
 }
 
 /**

@@ -42,7 +42,7 @@ describe("accounts are tried", () => {
   ];
   const lane = { endpoint: "/v1/embeddings", group: "", model: "m" } as const;
   const order = (accounts: AccountCandidate[], ...ledgers: [string, LedgerRow][]): string[] =>
-    rankAccounts(accounts, lane, new Map(ledgers), NOW).map((choice) => choice.account.name);
+    rankAccounts(accounts, lane, new Map(ledgers), NOW).flatMap(({ account, isFull }) => (isFull ? [] : account.name));
 
   test.each([
     [

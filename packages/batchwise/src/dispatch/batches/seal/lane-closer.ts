@@ -6,7 +6,7 @@
 import type { Openness } from "../../accounts/lane-health.ts";
 import { outageOn } from "../../accounts/outage.ts";
 import { opennessOf } from "../../accounts/pauses.ts";
-import { type AccountChoice, fullAccounts, rankAccounts, type Serving } from "../../accounts/rank-accounts.ts";
+import { type AccountChoice, rankAccounts, type Serving } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { SealResult } from "../../contract/store/calls.ts";
@@ -98,7 +98,7 @@ export class LaneCloser {
   async mayTake(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
     const now = this.#runtime.clock.now();
     const open = this.#open(lane, accounts, ledgers, now);
-    if (rankAccounts(open, parseLane(lane.lane), ledgers, now).length === 0) return false;
+    if (rankAccounts(open, parseLane(lane.lane), ledgers, now).every(({ isFull }) => isFull)) return false;
     return !(await this.#runtime.limits.isStopped(lane.lane));
   }
 
@@ -125,6 +125,11 @@ export class LaneCloser {
     const isLast = (choice: AccountChoice<Account>): number => Number(troubles.isAvoided(choice.account.name));
     const ranked = rankAccounts(open, name, ledgers, now).sort((a, b) => isLast(a) - isLast(b));
     for (const choice of ranked) {
+      if (choice.isFull) {
+        const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
+        refusals.push(refusalOf(thresholds, name.inputs, choice, answer));
+        continue;
+      }
       const result = await this.#sealer.seal(
         lane.lane,
         choice,
@@ -142,10 +147,6 @@ export class LaneCloser {
       const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
       const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
       const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
-      refusals.push(refusalOf(thresholds, name.inputs, choice, answer));
-    }
-    for (const choice of fullAccounts(open, name, ledgers, now)) {
-      const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
       refusals.push(refusalOf(thresholds, name.inputs, choice, answer));
     }
     return { kind: "refused", why: { refusals, tooLarge } };

@@ -129,7 +129,8 @@ function isOtherFree(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<str
     return opennessOf(runtime.lastPauses, { ...lane, account: name }, now) === "open";
   });
   // An account with strikes would only send them back: when all are full, waiting is better.
-  return rankAccounts(others, lane, ledgers, now).some(({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0);
+  const free = rankAccounts(others, lane, ledgers, now).filter(({ isFull }) => !isFull);
+  return free.some(({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0);
 }
 
 /**

@@ -7,7 +7,6 @@ import { learnable } from "../../accounts/learned-limit.ts";
 import { noteFaults } from "../../accounts/record-lane-health.ts";
 import type { BatchInput, CreateInput, ProviderBatch } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
-import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
 import { isConnectionError, isMistake, isStoreError } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
@@ -16,7 +15,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { applyPlan } from "../apply-plan.ts";
 import { NO_EVIDENCE } from "../batch-case.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../life-cycle.ts";
-import { type Plan, tiedTo } from "../plan.ts";
+import { tiedTo } from "../plan.ts";
 import { afterSubmitFailure } from "./after-failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "./after-repeat.ts";
 import { goesInline } from "./batch-file.ts";
@@ -249,21 +248,12 @@ async function failed(
   const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);
   const isUnreached = known.kind === "definitelyNotCreated" && isConnectionError(error);
-  const applied = isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached });
+  // What gets the requests further where the plan only lets them wait.
+  const applied = isRepeat
+    ? plan
+    : await withLook(runtime, lease, preferFreeAccount(runtime, batch, plan, ledgers, isUnreached));
   const isWritten = await applyPlan(runtime, lease, applied, ledgers);
   tellOfRefusal(runtime, batch, plan, isWritten, operation);
-}
-
-interface Decided {
-  readonly plan: Plan;
-  readonly ledgers: ReadonlyMap<string, LedgerRow>;
-  /** No connection to the account was made. */
-  readonly isUnreached: boolean;
-}
-
-/** The plan, or what gets the requests further where it only lets them wait. */
-async function otherwise(runtime: Runtime, lease: Lease, { plan, ledgers, isUnreached }: Decided): Promise<Plan> {
-  return withLook(runtime, lease, preferFreeAccount(runtime, lease.batch, plan, ledgers, isUnreached));
 }
 
 /** A line that could not be encoded was never sent, so only its member fails. */

@@ -3,7 +3,7 @@
 // is halved, or its single request fails. Without that proof one request is sent as a canary; if
 // that is refused, the account is paused. Pure.
 
-import { isProbe, type Outage, withPause, withProbe } from "../../accounts/outage.ts";
+import { isProbe, withPause, withProbe } from "../../accounts/outage.ts";
 import { isTooLarge } from "../../accounts/provider-codes.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -53,12 +53,8 @@ export function afterWholeFailure(
 }
 
 /** What the decision changes, beside what every refusal does. */
-interface Next {
-  readonly state: "sealed" | "collecting" | "quarantined";
-  readonly nextAt: number;
+interface Next extends Pick<Plan, "state" | "nextAt">, Partial<Pick<Plan, "pauseAccountUntil" | "outage">> {
   readonly disposal?: "split" | "canary" | "refuse";
-  readonly pauseAccountUntil?: number;
-  readonly outage?: Outage;
 }
 
 /** `batch`: with this refusal counted. `since`: time of the first refusal. */
