@@ -15,15 +15,22 @@ import { undoAdoption } from "../find/undo-adoption.ts";
 import { leftToOthers } from "./checked-answers.ts";
 import { hasRun } from "./classify-results.ts";
 import { endedBatch } from "./ended-batch.ts";
-import { collectFailed } from "./put-off.ts";
+import { collectFailed, FOREIGN_LINES } from "./put-off.ts";
 import { readAgain, shortReadsOf, stillMissing, UnreadResults } from "./read-again.ts";
 import { reported } from "./reported.ts";
 import { sendAsFile } from "./send-as-file.ts";
 import { Settling } from "./settling.ts";
 import { afterReading, linesDue } from "./unread-results.ts";
-import { UselessCount } from "./useless-lines.ts";
 
 const BUSY_MS = 5_000;
+/** Limit of lines per download that name no member, or one with a line; plus one per request. */
+const USELESS_LINES = 10_000;
+const USELESS_LINES_EACH = 10;
+
+/** A download that could go on endlessly without a line for the batch. */
+class UselessLines extends Error {
+  readonly code = FOREIGN_LINES;
+}
 
 /** The results of an unverified adoption carry custom ids of another batch. */
 class ForeignResults extends Error {}
@@ -64,14 +71,14 @@ class Collection {
   #lines = 0;
   /** Places of members that have had a line. */
   readonly #found: Set<number> = new Set();
-  readonly #useless: UselessCount;
+  /** Lines that are of no member, or of one that had a line. */
+  #useless = 0;
   #countedSuccesses = 0;
 
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#prefix = keyPrefix(lease.batch.key);
-    this.#useless = new UselessCount(lease.batch.requests);
     this.#settling = new Settling(runtime, lease, (succeeded) => this.#unread(succeeded));
   }
 
@@ -191,6 +198,13 @@ class Collection {
     if (this.#settling.checkFailed !== null) throw this.#settling.checkFailed;
   }
 
+  /** Throws for one too many. */
+  #countUseless(): void {
+    this.#useless += 1;
+    if (this.#useless <= USELESS_LINES + USELESS_LINES_EACH * this.#lease.batch.requests) return;
+    throw new UselessLines(`The results have ${this.#useless} lines that are of no member, or of one that had a line.`);
+  }
+
   /** True for the first line of a member in this download: only these show progress. */
   async #take(line: ResultLine): Promise<boolean> {
     this.#lines += 1;
@@ -201,12 +215,12 @@ class Collection {
     // A number beyond the batch's requests must not count for a member whose line is missing.
     if (isForeign || name.ord >= requests) {
       this.#runtime.ignoredResults += 1;
-      this.#useless.add();
+      this.#countUseless();
       return false;
     }
     const isFirst = !this.#found.has(name.ord);
     if (isFirst) this.#found.add(name.ord);
-    else this.#useless.add();
+    else this.#countUseless();
     if (!verified) await this.#lease.write({ verified: true });
     if (hasRun(line)) this.#ran.add(name.ord);
     await this.#settling.take(name.ord, line);

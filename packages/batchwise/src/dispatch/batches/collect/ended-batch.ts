@@ -17,25 +17,13 @@ export async function endedBatch(runtime: Runtime, lease: Lease): Promise<Provid
   if (id === null) throw new Error(`Batch ${lease.batch.key} has no results to collect.`);
   const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
   lease.seen = null;
-  if (seen === null) {
-    await notEnded(runtime, lease, "batch_vanished", "The provider does not know the batch any more.");
-    return null;
-  }
-  if (hasEnded(seen)) return seen;
-  await notEnded(runtime, lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`);
-  return null;
-}
-
-/**
- * Reports a batch that had ended and now, by the provider, has not. A missing one is quarantined in
- * the end.
- */
-async function notEnded(
-  runtime: Runtime,
-  lease: Lease,
-  code: "batch_vanished" | "not_ended",
-  message: string,
-): Promise<void> {
+  if (seen !== null && hasEnded(seen)) return seen;
+  const message =
+    seen === null
+      ? "The provider does not know the batch any more."
+      : `The provider says ${seen.rawState} of a batch that had ended.`;
   runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is polled again.`), lease.context("retrieve"));
-  await putOff(lease, code, message, code === "batch_vanished");
+  // A missing one is quarantined in the end.
+  await putOff(lease, seen === null ? "batch_vanished" : "not_ended", message, seen === null);
+  return null;
 }

@@ -12,7 +12,7 @@ import { isCheckFailed } from "./checked-answers.ts";
 
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
-/** The code of results with too many useless lines; see useless-lines.ts. */
+/** The code of results with too many useless lines; see collect.ts. */
 export const FOREIGN_LINES = "foreign_lines";
 /** Unreadable or missing reads after which the batch is quarantined. */
 const UNREADABLE_TRIES = 20;

@@ -24,47 +24,48 @@ export type Look =
 
 const NOTHING: Look = { kind: "wait", until: Number.POSITIVE_INFINITY };
 
-export class NearDeadlines {
-  readonly #runtime: Runtime;
-
-  constructor(runtime: Runtime) {
-    this.#runtime = runtime;
+export async function lookAtDeadlines(
+  { prospects, clock }: Runtime,
+  lane: LaneRow,
+  serving: Serving<Account>,
+  ledgers: Ledgers,
+  pauses: Pauses,
+): Promise<Look> {
+  const name = parseLane(lane.lane);
+  if (lane.deadlineAt === null || serving.second.length === 0 || name.urgent) return NOTHING;
+  const first = await prospects.of(serving.first, name, ledgers, pauses, false);
+  const second = await prospects.of(serving.second, name, ledgers, pauses, true);
+  const now = clock.now();
+  const { lateBefore, isRescued } = outlookOf(first, second, lane.deadlineAt, now);
+  // A batch that closes by then returns in time.
+  const closesAt = lane.deadlineAt - DEADLINE_LEAD_MS - (lateBefore - now);
+  if (closesAt > now) return { kind: "wait", until: closesAt };
+  if (lane.deadlineAt >= lateBefore) return { kind: "close", before: lateBefore };
+  // In the last minute, any account may take the requests that their own accounts do not.
+  const lastMinute = lane.deadlineAt - DEADLINE_LEAD_MS;
+  if (!isRescued && lastMinute > now) return { kind: "wait", until: lastMinute };
+  if (!isRescued) {
+    const isOpen = second.some((one) => one.opensAt <= now);
+    return isOpen ? { kind: "close", before: now + DEADLINE_LEAD_MS } : NOTHING;
   }
+  // The accounts' batch times are unknown. A batch is closed, and batches/submit/move-urgent.ts
+  // decides about its members.
+  const isUnknown = first.some((one) => one.opensAt <= now && !one.isKnown);
+  if (!isUnknown) return { kind: "move", before: lateBefore };
+  if (lane.deadlineAt < now + LEAST_TRIAL_MS)
+    return { kind: "move", before: Math.min(lateBefore, now + LEAST_TRIAL_MS) };
+  const until = halfTime(lane);
+  return until > now ? { kind: "wait", until } : { kind: "close", before: lateBefore };
+}
 
-  async look(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<Look> {
-    const name = parseLane(lane.lane);
-    if (lane.deadlineAt === null || serving.second.length === 0 || name.urgent) return NOTHING;
-    const { prospects, clock } = this.#runtime;
-    const first = await prospects.of(serving.first, name, ledgers, pauses, false);
-    const second = await prospects.of(serving.second, name, ledgers, pauses, true);
-    const now = clock.now();
-    const { lateBefore, isRescued } = outlookOf(first, second, lane.deadlineAt, now);
-    // A batch that closes by then returns in time.
-    const closesAt = lane.deadlineAt - DEADLINE_LEAD_MS - (lateBefore - now);
-    if (closesAt > now) return { kind: "wait", until: closesAt };
-    if (lane.deadlineAt >= lateBefore) return { kind: "close", before: lateBefore };
-    // In the last minute, any account may take the requests that their own accounts do not.
-    const lastMinute = lane.deadlineAt - DEADLINE_LEAD_MS;
-    if (!isRescued && lastMinute > now) return { kind: "wait", until: lastMinute };
-    if (!isRescued) {
-      const isOpen = second.some((one) => one.opensAt <= now);
-      return isOpen ? { kind: "close", before: now + DEADLINE_LEAD_MS } : NOTHING;
-    }
-    // The accounts' batch times are unknown. A batch is closed, and batches/submit/move-urgent.ts
-    // decides about its members.
-    const isUnknown = first.some((one) => one.opensAt <= now && !one.isKnown);
-    if (!isUnknown) return { kind: "move", before: lateBefore };
-    if (lane.deadlineAt < now + LEAST_TRIAL_MS)
-      return { kind: "move", before: Math.min(lateBefore, now + LEAST_TRIAL_MS) };
-    const until = halfTime(lane);
-    return until > now ? { kind: "wait", until } : { kind: "close", before: lateBefore };
-  }
-
-  /** Moves some of them, by default to the urgent lane; the sealer looks again at once. */
-  async move(lane: LaneRow, before: number, to: string = urgentLane(parseLane(lane.lane))): Promise<void> {
-    const { store, clock, sinks, sealing } = this.#runtime;
-    const change = { kind: "move", lane: lane.lane, to, before, limit: MOVED_AT_ONCE } as const;
-    const moved = await store.amend(change, sinks, clock.now());
-    if (moved.length > 0) sealing.wake();
-  }
+/** Moves some of them, by default to the urgent lane; the sealer looks again at once. */
+export async function moveBefore(
+  { store, clock, sinks, sealing }: Runtime,
+  lane: LaneRow,
+  before: number,
+  to: string = urgentLane(parseLane(lane.lane)),
+): Promise<void> {
+  const change = { kind: "move", lane: lane.lane, to, before, limit: MOVED_AT_ONCE } as const;
+  const moved = await store.amend(change, sinks, clock.now());
+  if (moved.length > 0) sealing.wake();
 }

@@ -22,7 +22,7 @@ import { cacheLaneOf } from "./cache-lanes.ts";
 import { CachePriming, type Held } from "./cache-priming.ts";
 import { Flushes } from "./flushes.ts";
 import { LaneCloser, type Ledgers } from "./lane-closer.ts";
-import { type Look, NearDeadlines } from "./near-deadlines.ts";
+import { type Look, lookAtDeadlines, moveBefore } from "./near-deadlines.ts";
 import {
   closesAt,
   DEADLINE_LEAD_MS,
@@ -46,7 +46,6 @@ const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
 export class Sealer {
   readonly #runtime: Runtime;
   readonly #closer: LaneCloser;
-  readonly #near: NearDeadlines;
   readonly #priming: CachePriming;
   readonly #told: WaitingEvents;
   /** The last probe's lanes, plus this process's enqueues since. */
@@ -63,7 +62,6 @@ export class Sealer {
     this.flushes = flushes;
     this.#told = new WaitingEvents(runtime);
     this.#closer = new LaneCloser(runtime, workers, this.#told);
-    this.#near = new NearDeadlines(runtime);
     this.#priming = new CachePriming(runtime, this.#closer);
   }
 
@@ -183,9 +181,9 @@ export class Sealer {
     }
     const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
     if (isLanePaused(pauses, lane.lane)) return deadlineAt;
-    const look = await this.#near.look(lane, serving, ledgers, pauses);
+    const look = await lookAtDeadlines(this.#runtime, lane, serving, ledgers, pauses);
     if (look.kind === "move") {
-      await this.#near.move(lane, look.before);
+      await moveBefore(this.#runtime, lane, look.before);
       return deadlineAt;
     }
     const held = this.#priming.held(lane, now);
@@ -196,7 +194,7 @@ export class Sealer {
       (await this.#priming.send(lane, serving, ledgers, now)) ||
       (await this.#closer.close(lane, serving, ledgers, this.#priming.warm(lane, serving, now)));
     if (isClosed) this.#runtime.sealing.wake();
-    else if (look.kind === "close" && deadlineAt < look.before) await this.#near.move(lane, look.before);
+    else if (look.kind === "close" && deadlineAt < look.before) await moveBefore(this.#runtime, lane, look.before);
     else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));
     return deadlineAt;
   }
@@ -205,7 +203,7 @@ export class Sealer {
   async #hold(lane: LaneRow, look: Look, held: Held): Promise<number> {
     const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
     const before = look.kind === "close" ? Math.max(held.before, look.before) : held.before;
-    if (deadlineAt < before) await this.#near.move(lane, before, held.to);
+    if (deadlineAt < before) await moveBefore(this.#runtime, lane, before, held.to);
     return Math.min(deadlineAt, held.until, look.kind === "wait" ? look.until : Number.POSITIVE_INFINITY);
   }
 
