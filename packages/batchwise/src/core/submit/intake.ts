@@ -226,10 +226,11 @@ export class Intake {
 
   /** Queues an entry, after the promise of its item has resolved if there is one. */
   #enter(entry: Entry, promised: Promise<unknown> | null): void {
-    if (promised === null) {
-      this.#admit(entry);
-      return;
-    }
+    if (promised === null) this.#admit(entry);
+    else this.#enterLater(entry, promised);
+  }
+
+  #enterLater(entry: Entry, promised: Promise<unknown>): void {
     const { inContext, turn } = this.#services;
     const settle = (use: () => void): void => {
       if (this.#services.pending.end(entry, null)) use();

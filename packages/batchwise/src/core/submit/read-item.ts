@@ -46,14 +46,16 @@ export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): Pat
   }
   checkNames(submit);
   const timeoutMs = readNumbers(submit, entry);
-  const { key } = submit;
+  readFacts(submit, entry);
+  return signal === undefined && timeoutMs === undefined ? PATIENT : { signal, timeoutMs };
+}
+
+function readFacts({ key, context }: SubmitOptions, entry: Entry): void {
   if (key !== undefined) {
     check("key", aString, key);
     entry.ownFacts.key = key;
   }
-  const { context } = submit;
   if (context !== undefined) entry.ownFacts.context = context;
-  return signal === undefined && timeoutMs === undefined ? PATIENT : { signal, timeoutMs };
 }
 
 /** Returns the `timeoutMs`. */
