@@ -17,10 +17,12 @@ export class LimiterGate implements LimiterClient {
   readonly #afterFailure: Timer;
   /** Granted cost that is not used yet. */
   #granted: number | null = null;
-  /** Cost of the last request; NaN if the same one may get another answer now. */
-  #asked = Number.NaN;
+  /** Cost of the last request. */
+  #asked = 0;
   #isAsking = false;
   #isWaiting = false;
+  /** The same request may get another answer now. */
+  #mayAskAgain = false;
   /** After a failure: when the next request is allowed. Infinity: closed. */
   #pausesUntil: number = -Infinity;
 
@@ -43,8 +45,8 @@ export class LimiterGate implements LimiterClient {
    * cannot be cut to an earlier, smaller grant.
    */
   ask(cost: number, isWhole: boolean): number | null {
-    if (isWhole && this.#granted !== null && !(cost <= this.#asked)) this.withdraw();
-    const isNew = !this.#isWaiting || cost !== this.#asked;
+    if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();
+    const isNew = !this.#isWaiting || this.#mayAskAgain || cost !== this.#asked;
     if (this.#granted === null && !this.#isAsking && isNew && !this.#isPausing()) this.#reserve(cost);
     return this.#granted;
   }
@@ -84,12 +86,13 @@ export class LimiterGate implements LimiterClient {
   }
 
   retry(): void {
-    this.#asked = Number.NaN;
+    this.#mayAskAgain = true;
     this.#onChange();
   }
 
   #reserve(cost: number): void {
     this.#asked = cost;
+    this.#mayAskAgain = false;
     this.#try(() => {
       const answer = this.#limiter.reserve(this, cost);
       if (isThenable(answer)) void this.#takeLate(answer);

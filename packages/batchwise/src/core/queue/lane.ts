@@ -205,7 +205,7 @@ export class Lane {
     return this.byRank?.size ?? 1;
   }
 
-  /** The place of its first line among all lines. Requires an entry, and a second line somewhere. */
+  /** The place of its first line among all lines. Requires an entry, and a second line. */
   get place(): HeapNode<Line> {
     return (this.byRank?.first?.value ?? (this.#first as Line)).place as HeapNode<Line>;
   }

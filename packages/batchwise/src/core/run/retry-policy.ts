@@ -49,7 +49,7 @@ export function backoffOf(
   return (pause as number | undefined) ?? 0;
 }
 
-/** The result of a function of `retry`. If it throws or that is invalid: undefined and a warning. */
+/** The result of a function of `retry`; undefined, with a warning, if it throws or is invalid. */
 function call(
   use: () => unknown,
   isValid: (answer: unknown) => boolean,
