@@ -59,12 +59,8 @@ async function findRecords(runtime: Runtime, { filter, after, limit }: RequestsP
 }
 
 /** All pages of matching rows. Throws once the dispatcher stops. */
-export async function* filtered(runtime: Runtime, filter: RequestFilter): AsyncGenerator<readonly RequestRow[]> {
-  runtime.stopping.signal.throwIfAborted();
-  for await (const page of matching(runtime.store, matchOf(filter))) {
-    yield page;
-    runtime.stopping.signal.throwIfAborted();
-  }
+export function filtered(runtime: Runtime, filter: RequestFilter): AsyncGenerator<readonly RequestRow[]> {
+  return matching(runtime.store, matchOf(filter), { signal: runtime.stopping.signal });
 }
 
 /** The ids, each once, in parts of a size for one store call. */

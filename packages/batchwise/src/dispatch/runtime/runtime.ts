@@ -23,6 +23,7 @@ import { flushMark, flushTimes } from "./flush-marks.ts";
 import { Loop } from "./loop.ts";
 import { loopsRanAt } from "./loops-mark.ts";
 import { Prospects } from "./prospects.ts";
+import { Reported } from "./reported.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { CheckedStore } from "./store/checked-store.ts";
 import { OpenCalls } from "./store/open-calls.ts";
@@ -80,8 +81,7 @@ export class Runtime {
    */
   readonly sentAt: Map<string, number>;
   readonly #parent: Runtime | null;
-  /** What was reported, and until when it is not reported again, monotonic. */
-  readonly #told: Map<string, number>;
+  readonly #reported: Reported;
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
   readonly #unheard: UnheardWarnings = new UnheardWarnings(() => false, HOW_TO_LISTEN);
@@ -92,7 +92,7 @@ export class Runtime {
     this.#parent = parent;
     this.budget = run?.budget ?? null;
     this.sentAt = parent?.sentAt ?? new Map();
-    this.#told = parent === null ? new Map() : parent.#told;
+    this.#reported = parent === null ? new Reported() : parent.#reported;
     this.events =
       parent?.events ??
       new Events(
@@ -221,21 +221,22 @@ export class Runtime {
    * in 30 s.
    */
   reportShared(error: unknown, context: ErrorContext): void {
-    this.reportOnce(String(readable(error)), error, context, TOLD_AGAIN_MS);
+    this.reportOnce(String(readable(error)), () => error, context, TOLD_AGAIN_MS);
   }
 
   /** Reports an error unless another one of this name was reported in the last `forMs`. */
-  reportOnce(name: string, error: unknown, context: ErrorContext, forMs: number = Number.POSITIVE_INFINITY): void {
-    const now = this.clock.monotonic();
-    if ((this.#told.get(name) ?? now) > now) return;
-    for (const [told, until] of this.#told) if (until <= now) this.#told.delete(told);
-    this.#told.set(name, now + forMs);
-    this.report(error, context);
+  reportOnce(
+    name: string,
+    error: () => unknown,
+    context: ErrorContext,
+    forMs: number = Number.POSITIVE_INFINITY,
+  ): void {
+    if (this.#reported.note(name, this.clock.monotonic(), forMs)) this.report(error(), context);
   }
 
   /** The next error of this name is reported again. */
   forgetReported(name: string): void {
-    this.#told.delete(name);
+    this.#reported.forget(name);
   }
 
   async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {

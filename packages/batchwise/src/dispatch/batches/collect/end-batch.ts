@@ -73,7 +73,7 @@ async function leave(lease: Lease): Promise<false> {
 function tellOfTime(runtime: Runtime, lease: Lease): void {
   const words = `\`onBatch\` did not end for batch ${lease.batch.key} in the time of a run`;
   const message = `${words}: give it a longer \`maxMs\`. Each run calls it again until then.`;
-  runtime.reportOnce(message, new DispatchError("RUN_TOO_SHORT", message), lease.context("deliver"));
+  runtime.reportOnce(message, () => new DispatchError("RUN_TOO_SHORT", message), lease.context("deliver"));
 }
 
 /** Deletes the provider's batch and files. A failure is reported and not retried. */
@@ -95,7 +95,7 @@ async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
 async function endedBatch({ store, options }: Runtime, row: BatchRow): Promise<EndedBatch> {
   const counts = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
   let tokens = NO_TOKENS;
-  for await (const page of matching(store, { batchKey: row.key, states: ENDED }, PAGE)) {
+  for await (const page of matching(store, { batchKey: row.key, states: ENDED }, { limit: PAGE })) {
     for (const outcome of await store.outcomes({ ids: page.map(({ id }) => id) })) {
       if (outcome.batchKey !== row.key) continue;
       counts[outcome.status] += 1;

@@ -97,13 +97,11 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   const isLeft = isLong && maySendElsewhere(runtime, lease, ledgers);
   const lastError = JSON.stringify({ code, message });
   const isClosed = failure.kind === "authOrBilling";
-  // One end for each time that the write is tried: a repeated one finds its own pause.
   const now = runtime.clock.now();
   const until = now + waitMs;
-  const paused = (): LedgerChanges[] => {
-    if (isClosed) return [closedByAnswer(account.name, until, code)];
-    return pausesAccount || isLeft ? pausedFor(ledgers, account.name, until, code) : [];
-  };
-  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused() });
+  let paused: LedgerChanges[] = [];
+  if (isClosed) paused = [closedByAnswer(account.name, until, code)];
+  else if (pausesAccount || isLeft) paused = pausedFor(ledgers, account.name, until, code);
+  await lease.end({ nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused });
   if (isClosed) tellOfPause(runtime, failure, until, "execute", lease.context("execute"));
 }

@@ -116,7 +116,7 @@ export class LineFailures {
 
 /** The id of a request that ended with this status in the batch; null if there is none. */
 async function endedSo({ store }: Runtime, batchKey: string, status: OutcomeStatus): Promise<string | null> {
-  for await (const [found] of matching(store, { batchKey, states: [status] }, 1)) return found?.id ?? null;
+  for await (const [found] of matching(store, { batchKey, states: [status] }, { limit: 1 })) return found?.id ?? null;
   return null;
 }
 

@@ -19,7 +19,7 @@ type Left = { readonly ready: number; readonly deferredUntil: number | null };
 
 /**
  * True if no account accepts the lane's current requests. `serving`: the number of accounts; those
- * without a refusal are paused and may accept them later.
+ * without a refusal are paused and may accept them later. A full account counts as a refusal.
  */
 export function isLeft(lane: Left, serving: number, refusals: readonly SealRefusal[]): boolean {
   if (refusals.length < serving || lane.deferredUntil !== null) return false;

@@ -12,13 +12,17 @@ const TOLD_AGAIN_MS = 24 * 3_600_000;
 
 /** Reports a waiting tail. */
 export function tellTail(runtime: Runtime, lane: LaneRow, tail: Tail): void {
+  const error = (): DispatchError => tailError(lane, tail, runtime.options.onTail === "fail");
+  runtime.reportOnce(nameOf(lane.lane), error, { operation: "seal" }, TOLD_AGAIN_MS);
+}
+
+function tailError(lane: LaneRow, tail: Tail, mayFail: boolean): DispatchError {
   const missing = tail.minRequests - lane.ready;
-  const doFail = runtime.options.onTail === "fail" && missing > 0;
+  const doFail = mayFail && missing > 0;
   const more = missing > 0 ? `enqueue ${missing} more` : "raise the thresholds or limits that keep batches smaller";
   const ways = `${more}, add an account that takes fewer, or cancel them${doFail ? "" : '; onTail: "fail" ends such'}`;
   const message = `${what(lane, tail)}: they ${doFail ? "fail" : "wait"}. Ways out: ${ways}.`;
-  const error = new DispatchError("BELOW_MINIMUM", message);
-  runtime.reportOnce(nameOf(lane.lane), error, { operation: "seal" }, TOLD_AGAIN_MS);
+  return new DispatchError("BELOW_MINIMUM", message);
 }
 
 /** Call when the lane has a batch again: its next tail is reported again. */

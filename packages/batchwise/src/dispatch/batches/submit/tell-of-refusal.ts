@@ -53,7 +53,7 @@ export function tellOfFigure(
   const words = figureWords(failure, account);
   if (words === null) return;
   const context = { account: account.name, batch: batch.key, operation };
-  runtime.reportOnce(words, new DispatchError("ACCOUNT_FULL", words), context);
+  runtime.reportOnce(words, () => new DispatchError("ACCOUNT_FULL", words), context);
 }
 
 function whatFollows({ state, disposal }: Plan): string {

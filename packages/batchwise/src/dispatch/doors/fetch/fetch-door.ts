@@ -16,6 +16,7 @@ import type { OutcomeReader } from "../../requests/outcomes/outcome-reader.ts";
 import { backoff } from "../../runtime/backoff.ts";
 import { markFlushes } from "../../runtime/flush-marks.ts";
 import { windowMsOf } from "../../runtime/prospects.ts";
+import { Reported } from "../../runtime/reported.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { pause } from "../../runtime/wait-out.ts";
 import { answerOf, refusalOf } from "./answers.ts";
@@ -67,6 +68,7 @@ export class FetchDoor {
    * Ids whose failure a caller here has seen. Repeats get the same failure; they are not retried.
    */
   readonly #failed = new Set<string>();
+  readonly #reported: Reported = new Reported();
 
   constructor(parts: FetchDoorInput, plan: BatchFetchPlan) {
     const { runtime } = parts;
@@ -210,9 +212,10 @@ export class FetchDoor {
     this.#report("SHORT_TIMEOUT", `The client gives up after ${seconds} s, and a batch may take a day: ${WAYS}.`);
   }
 
-  /** Reports each code once. */
+  /** Reports each code once: another client may make the same mistake. */
   #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT", message: string): void {
-    this.#parts.runtime.reportOnce(code, new DispatchError(code, message), { operation: "work" });
+    if (!this.#reported.note(code, 0, Number.POSITIVE_INFINITY)) return;
+    this.#parts.runtime.report(new DispatchError(code, message), { operation: "work" });
   }
 
   #tell({ id, endpoint, body }: CallRequest["request"], state: PendingCall["state"]): void {

@@ -37,13 +37,17 @@ export async function* openMembers(
   }
 }
 
-/** Pages of the requests that match, in order of arrival. A page may be short. */
+/**
+ * Pages of the requests that match, in order of arrival. A page may be short. Throws the signal's
+ * reason before the first read after its abort.
+ */
 export async function* matching(
   store: Pick<Store, "find">,
   match: RequestMatch,
-  limit: number = REQUESTS,
+  { limit = REQUESTS, signal }: { readonly limit?: number; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<readonly RequestRow[], void, undefined> {
   for (let after: number | null = 0; after !== null; ) {
+    signal?.throwIfAborted();
     const { rows, next }: Awaited<ReturnType<Store["find"]>> = await store.find({ match, after, limit });
     if (rows.length > 0) yield rows;
     after = next;

@@ -309,9 +309,13 @@ describe("a caller who aborts", () => {
 
   test("is foreseen where the client's timeout is short", async () => {
     const rig = new Rig();
-    const client = clientOf(batchFetch(await rig.start()));
+    const dispatcher = await rig.start();
+    const client = clientOf(batchFetch(dispatcher));
     await rig.answers(["Hi.", "Ho."].map((text) => chat(client, text, {}, { timeout: 600_000 })));
     expect(rig.told).toMatchObject([{ code: "SHORT_TIMEOUT", message: expect.stringContaining("600 s") }]);
+    const another = clientOf(batchFetch(dispatcher));
+    await rig.answers([chat(another, "Hu.", {}, { timeout: 300_000 })]);
+    expect(rig.told).toMatchObject([{}, { message: expect.stringContaining("300 s") }]);
   });
 });
 
