@@ -1,6 +1,6 @@
 // Retries, halves and Retry-After with a limiter, on the virtual clock.
 
-import { type BatchOptions, createBatcher, rateLimiter } from "batchwise";
+import { type BatchOptions, createBatcher, type RateLimiter, rateLimiter } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, type Rig, range, rig, watch } from "../support.ts";
@@ -45,6 +45,28 @@ describe("a retry", () => {
     await echo(of);
     expect(await answer).toBe(1);
     expect(of.clock.timers).toBe(0);
+  });
+
+  test("keeps its grant where the limiter calls `retry` before it has answered", async () => {
+    const returned: number[] = [];
+    const limiter: RateLimiter = {
+      reserve: async (client, cost) => {
+        await null;
+        client.retry();
+        await null;
+        return { granted: true, cost };
+      },
+      giveBack: (calls) => returned.push(calls),
+      withdraw: () => {},
+      hold: () => {},
+    };
+    const of = rig<number>({ limiter, retry: { attempts: 2 } });
+    const answer = of.batcher.submit(1);
+    await of.clock.settle();
+    for (const call of of.handler.open) call.reject(new Error("again"));
+    await of.clock.settle();
+    await echo(of);
+    expect([await answer, of.handler.calls.length, returned]).toEqual([1, 2, []]);
   });
 
   test("takes the cost of its batch", async () => {
