@@ -1,6 +1,7 @@
 // The batches with their leases, states and reservations. Guarantees the checks of `lease` and
 // `transition`; knows their members only as a list.
 
+import { BLANK_BATCH } from "../../contract/store/batch-fields.ts";
 import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store/calls.ts";
 import type { Probe } from "../../contract/store/probe.ts";
 import type { PruneInput } from "../../contract/store/pruning.ts";
@@ -35,15 +36,9 @@ export class Batches {
   add(input: SealInput, { members, bytes, tokens, deadlineAt, price }: Chosen): MemoryBatch {
     const { key, lane, account, ledger, now, payers = [] } = input;
     const batch: MemoryBatch = {
-      ...{ key, lane, account, ledger, state: "sealed", bytes, tokens },
-      ...{ requests: members.length, remaining: members.length, cancelRequested: 0 },
-      ...{ createdAt: now, updatedAt: now, nextAt: now, pollMs: 0, expiresAt: null, deadlineAt },
-      ...{ submitAttempt: 0, submitStartedAt: null, unknownSince: null, tries: 0, triesSince: null },
-      ...{ wholeFailures: 0, firstRefusedAt: null, lastRefusedAt: null, splitAt: null },
-      ...{ inline: null, providerFileId: null, filePendingSince: null },
-      ...{ providerBatchId: null, providerState: null, verified: true, lostLooks: 0, lostSince: null },
-      ...{ breaks: 0, failedReads: 0, unreadableReads: 0, shortReads: null, failedSteps: 0 },
-      ...{ cancelSentAt: null, disposal: null, lastError: null, orphans: [] },
+      ...BLANK_BATCH,
+      ...{ key, lane, account, ledger, state: "sealed", bytes, tokens, deadlineAt, verified: true, orphans: [] },
+      ...{ requests: members.length, remaining: members.length, createdAt: now, updatedAt: now, nextAt: now },
       ...{ leaseOwner: input.owner, leaseUntil: input.leaseUntil, fence: 1 },
       members: [...members],
       payers,

@@ -1,12 +1,11 @@
 // Chooses the requests that a seal claims, or the reason why it claims none. Takes the lane in
 // claim order and the ledger's remainder; returns a prefix or a refusal. Pure.
 
-import type { SealInput, SealResult } from "../../contract/store/calls.ts";
+import type { SealInput } from "../../contract/store/calls.ts";
 import type { LedgerLimits } from "../../contract/store/ledger-rows.ts";
+import { type Headroom, headRefusal, type Refusal } from "../../contract/store/refusal.ts";
 import type { MemoryRequest } from "./records.ts";
 import { known } from "./waiting.ts";
-
-type Refusal = Extract<SealResult, { ok: false }>;
 
 export interface Chosen {
   readonly members: readonly MemoryRequest[];
@@ -18,8 +17,7 @@ export interface Chosen {
 
 export function choose(
   lane: readonly MemoryRequest[],
-  left: LedgerLimits,
-  blocked: boolean,
+  left: Headroom,
   /** What is left of its payers' limits. */
   room: number,
   input: SealInput,
@@ -30,12 +28,8 @@ export function choose(
   const first = order[0];
   const head = first === undefined ? null : { id: first.id, bytes: first.bytes, tokens: first.tokens };
   const refuse = (reason: Refusal["reason"]): Refusal => ({ ok: false, reason, head });
-  if (blocked) return refuse("blocked");
-  if (head === null) return refuse("empty");
-  if (left.batches < 1 || left.requests < 1) return refuse("no_headroom");
-  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
-  if (fitsCaps && head.tokens > left.tokens) return refuse("no_headroom");
-  if (!fitsCaps) return refuse("head_too_large");
+  const reason = headRefusal(head, left, input);
+  if (reason !== null) return refuse(reason);
   const least = order.slice(0, input.minRequests);
   if (least.length === input.minRequests && paid(least, room) < least.length) return refuse("price_limit");
   const fitting = order.slice(0, prefix(order, left, input));

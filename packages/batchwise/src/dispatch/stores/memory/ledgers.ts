@@ -2,6 +2,7 @@
 // batches' own figures; this class only adds them up.
 
 import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { Headroom } from "../../contract/store/refusal.ts";
 import type { MemoryBatch } from "./records.ts";
 
 type Learned = Omit<LedgerRow, "name" | "tokens" | "requests" | "batches">;
@@ -45,13 +46,12 @@ export class Ledgers {
     }
   }
 
-  blocked(name: string, now: number): boolean {
-    return (this.#learned.get(name)?.blockedUntil ?? 0) > now;
-  }
-
-  left(name: string, limits: LedgerLimits, now: number): LedgerLimits {
+  left(name: string, limits: LedgerLimits, now: number): Headroom {
     const { tokens, requests, batches } = this.#sums(name, now);
-    return { tokens: limits.tokens - tokens, requests: limits.requests - requests, batches: limits.batches - batches };
+    return {
+      ...{ tokens: limits.tokens - tokens, requests: limits.requests - requests, batches: limits.batches - batches },
+      blocked: (this.#learned.get(name)?.blockedUntil ?? 0) > now,
+    };
   }
 
   rows(now: number): LedgerRow[] {

@@ -17,6 +17,7 @@ import type {
   TransitionResult,
 } from "../../contract/store/calls.ts";
 import { hasDigest } from "../../contract/store/digests.ts";
+import { matches } from "../../contract/store/finding.ts";
 import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
@@ -38,7 +39,6 @@ import type { Store } from "../../contract/store/store.ts";
 import { Amendments } from "./amendments.ts";
 import { Batches } from "./batches.ts";
 import { choose } from "./choose.ts";
-import { matches } from "./find.ts";
 import { Marks } from "./marks.ts";
 import { OutcomeLog } from "./outcome-log.ts";
 import { Pruning } from "./pruning.ts";
@@ -104,8 +104,7 @@ class MemoryStore implements Store {
     if (known !== undefined) return { ok: true, batch: batchRow(known) };
     const { ledgers, payers } = this.#batches;
     const left = ledgers.left(input.ledger, input.limits, input.now);
-    const blocked = ledgers.blocked(input.ledger, input.now);
-    const chosen = choose(this.#waiting.inOrder(input.lane), left, blocked, payers.left(input.payers), input);
+    const chosen = choose(this.#waiting.inOrder(input.lane), left, payers.left(input.payers), input);
     if ("ok" in chosen) return chosen;
     chosen.members.forEach((request, ord) => {
       this.#waiting.claim(request);
@@ -185,7 +184,7 @@ class MemoryStore implements Store {
     const found: MemoryRequest[] = [];
     for (const request of this.#requests.values()) {
       if (found.length > limit) break;
-      if (request.arrival > after && matches(request, match)) found.push(request);
+      if (request.arrival > after && matches(request, request.outcome, match)) found.push(request);
     }
     const page = found.slice(0, limit);
     const next = found.length > limit ? (page.at(-1)?.arrival ?? after) : null;

@@ -4,9 +4,10 @@
 // read into JavaScript.
 
 import type { SealInput, SealResult } from "../../contract/store/calls.ts";
+import { type Headroom, headRefusal, type Refusal } from "../../contract/store/refusal.ts";
 import { readBatch } from "../sql/batches.ts";
 import { knownLane } from "../sql/lanes.ts";
-import { type Headroom, headRefusal, headroom, NEVER, openLedger, type Refusal } from "../sql/ledgers.ts";
+import { headroom, NEVER, openLedger } from "../sql/ledgers.ts";
 import { moneyLeft, reserve } from "../sql/payers.ts";
 import { atMost } from "../sql/statement.ts";
 import { type Connection, Undo } from "./database.ts";

@@ -1,5 +1,6 @@
 // The script's answers as the contract's rows.
 
+import { BATCH_FIELDS } from "../../contract/store/batch-fields.ts";
 import type { LedgerRow, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { PayerRow } from "../../contract/store/payers.ts";
@@ -67,31 +68,20 @@ function historyRow(line: Reply): HistoryRow {
   return { batchKey, code, at: Number(at) };
 }
 
-/** The fields of a batch, by how the script's texts are read. */
-const TEXTS = ["key", "lane", "account", "ledger", "state"] as const;
-const TEXTS_OR_NULL = [
-  ...["providerFileId", "providerBatchId", "providerState", "shortReads", "disposal", "lastError", "leaseOwner"],
-] as const;
-const NUMBERS = [
-  ...["requests", "bytes", "tokens", "remaining", "cancelRequested", "createdAt", "updatedAt", "submitAttempt"],
-  ...["tries", "wholeFailures", "lostLooks", "breaks", "failedReads", "unreadableReads", "failedSteps", "pollMs"],
-  ...["nextAt", "leaseUntil", "fence"],
-] as const;
-const NUMBERS_OR_NULL = [
-  ...["submitStartedAt", "unknownSince", "triesSince", "firstRefusedAt", "lastRefusedAt", "splitAt"],
-  ...["filePendingSince", "lostSince", "cancelSentAt", "expiresAt", "deadlineAt"],
-] as const;
-
 export function batchRow(reply: Reply): BatchRow {
   const [own, others] = list(reply);
   const raw = fields(own);
   const read = (names: readonly string[], as: (value: Reply | undefined) => unknown): Partial<BatchRow> =>
     Object.fromEntries(names.map((name) => [name, as(raw.get(name))]));
-  const inline = textOrNull(raw.get("inline"));
+  const flagOrNull = (value: Reply | undefined): boolean | null => {
+    const given = textOrNull(value);
+    return given === null ? null : given === "1";
+  };
+  const { texts, textsOrNull, numbers, numbersOrNull, flags, flagsOrNull } = BATCH_FIELDS;
   return {
-    ...{ ...read(TEXTS, text), ...read(TEXTS_OR_NULL, textOrNull) },
-    ...{ ...read(NUMBERS, number), ...read(NUMBERS_OR_NULL, numberOrNull) },
-    ...{ verified: text(raw.get("verified")) === "1", inline: inline === null ? null : inline === "1" },
+    ...{ ...read(texts, text), ...read(textsOrNull, textOrNull) },
+    ...{ ...read(numbers, number), ...read(numbersOrNull, numberOrNull) },
+    ...{ ...read(flags, (value) => text(value) === "1"), ...read(flagsOrNull, flagOrNull) },
     orphans: orphans(others),
   } as BatchRow;
 }

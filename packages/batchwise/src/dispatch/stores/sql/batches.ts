@@ -2,6 +2,7 @@
 // caller's transaction, also against other processes at the same moment; does not know their
 // members.
 
+import { BATCH_FIELDS } from "../../contract/store/batch-fields.ts";
 import type { LeaseInput, TransitionResult } from "../../contract/store/calls.ts";
 import type { Probe } from "../../contract/store/probe.ts";
 import type { PruneInput } from "../../contract/store/pruning.ts";
@@ -13,16 +14,6 @@ import type { Paid } from "./payers.ts";
 import { atMost, type SqlBound } from "./statement.ts";
 import { all, count, get, run, runAll, type Steps } from "./steps.ts";
 
-/** Every field of a batch but its orphans. */
-const FIELDS = [
-  ...["key", "lane", "account", "ledger", "state", "requests", "bytes", "tokens", "remaining", "cancelRequested"],
-  ...["createdAt", "updatedAt", "submitAttempt", "submitStartedAt", "unknownSince", "tries", "triesSince"],
-  ...["wholeFailures", "firstRefusedAt", "lastRefusedAt", "splitAt", "inline", "providerFileId", "filePendingSince"],
-  ...["providerBatchId", "verified", "providerState", "lostLooks", "lostSince", "breaks", "failedReads"],
-  ...["unreadableReads", "shortReads", "failedSteps", "cancelSentAt", "disposal", "lastError", "pollMs", "expiresAt"],
-  ...["deadlineAt", "nextAt", "leaseOwner", "leaseUntil", "fence"],
-] as readonly (keyof BatchRow)[];
-
 /**
  * Earlier versions wrote other texts than ids into `provider_file_id`: a process of such a version
  * that still runs finds no column of that name, and sends nothing.
@@ -33,9 +24,14 @@ function columnOf(field: string): string {
 }
 
 /** Columns for a SELECT or RETURNING: a batch's id and its fields, under the contract's names. */
-const BATCH: string = ["id", "payers", "reserved", ...FIELDS.map((field) => `${columnOf(field)} AS "${field}"`)].join(
-  ", ",
-);
+const BATCH: string = [
+  "id",
+  "payers",
+  "reserved",
+  ...Object.values(BATCH_FIELDS)
+    .flat()
+    .map((field) => `${columnOf(field)} AS "${field}"`),
+].join(", ");
 
 type Flag = boolean | number;
 

@@ -1,6 +1,7 @@
 // Finds requests: chooses the index, and the condition. A call reads a bounded number of requests
 // in arrival order: by batch, code, job or state, which have indexes, or all.
 
+import { matches } from "../../contract/store/finding.ts";
 import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/store/rows.ts";
 import type { Dialect } from "./dialect.ts";
 import { atMost, type Statement } from "./statement.ts";
@@ -70,21 +71,10 @@ const TABLES: Partial<Record<NonNullable<RequestMatch["states"]>[number], string
 
 /** The page of matching rows. `seqs`: the candidates; `rows`: the existing ones. */
 export function page(query: FindQuery, seqs: readonly number[], rows: readonly RequestRow[]): FindResult {
-  const found = rows.filter((row) => matches(row, query.match));
+  const found = rows.filter((row) => matches(row, row.ended, query.match));
   if (found.length > query.limit) {
     const some = found.slice(0, query.limit);
     return { rows: some, next: some.at(-1)?.arrival ?? query.after };
   }
   return { rows: found, next: seqs.length < lookOf(query) ? null : (seqs.at(-1) ?? null) };
-}
-
-function matches({ state, batchKey, tenant, job, ended }: RequestRow, match: RequestMatch): boolean {
-  const where = state === "ended" ? (ended?.status ?? "failed") : state;
-  return (
-    (match.states?.includes(where) ?? true) &&
-    (match.batchKey === undefined || match.batchKey === (batchKey ?? ended?.batchKey)) &&
-    (match.tenant === undefined || match.tenant === tenant) &&
-    (match.job === undefined || match.job === job) &&
-    (match.code === undefined || match.code === ended?.code)
-  );
 }

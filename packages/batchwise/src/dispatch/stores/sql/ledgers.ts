@@ -1,20 +1,14 @@
 // The reservations on each limit of a provider: the batches' own figures, added up over an index of
 // unreleased batches. The learned limit has a row for each ledger. Also the marks.
 
-import type { SealInput, SealResult } from "../../contract/store/calls.ts";
 import type { LedgerChanges, LedgerLimits, MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
+import type { Headroom } from "../../contract/store/refusal.ts";
 import type { Dialect } from "./dialect.ts";
 import type { SqlValue } from "./statement.ts";
 import { all, get, run, type Steps } from "./steps.ts";
 
 /** The release time of a reservation whose end is unknown. */
 export const NEVER: number = Number.MAX_SAFE_INTEGER;
-
-export type Refusal = Extract<SealResult, { ok: false }>;
-
-export interface Headroom extends LedgerLimits {
-  readonly blocked: boolean;
-}
 
 /** Makes the ledger where there is none. */
 export function* openLedger(name: string): Steps<void> {
@@ -36,16 +30,6 @@ export function* headroom(dialect: Dialect, name: string, limits: LedgerLimits, 
     batches: limits.batches - batches,
     blocked: (known?.blocked_until ?? 0) > now,
   };
-}
-
-/** Why nothing can be claimed, as far as the first of the lane shows it. */
-export function headRefusal(head: Refusal["head"], left: Headroom, input: SealInput): Refusal["reason"] | null {
-  if (left.blocked) return "blocked";
-  if (head === null) return "empty";
-  if (left.batches < 1 || left.requests < 1) return "no_headroom";
-  const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
-  if (!fitsCaps) return "head_too_large";
-  return head.tokens > left.tokens ? "no_headroom" : null;
 }
 
 export function* bookedOn(ledger: string, now: number): Steps<LedgerLimits> {

@@ -1,0 +1,37 @@
+// The fields of a batch by their kinds: the one list for the columns of SQL, the texts of Redis and
+// the rows in memory. Pure.
+
+import type { BatchRow } from "./rows.ts";
+
+/** All but the orphans, which stores keep apart. */
+export const BATCH_FIELDS = {
+  texts: ["key", "lane", "account", "ledger", "state"],
+  textsOrNull: [
+    ...(["providerFileId", "providerBatchId", "providerState", "shortReads", "disposal", "lastError"] as const),
+    "leaseOwner",
+  ],
+  numbers: [
+    ...(["requests", "bytes", "tokens", "remaining", "cancelRequested", "createdAt", "updatedAt"] as const),
+    ...(["submitAttempt", "tries", "wholeFailures", "lostLooks", "breaks", "failedReads", "unreadableReads"] as const),
+    ...(["failedSteps", "pollMs", "nextAt", "leaseUntil", "fence"] as const),
+  ],
+  numbersOrNull: [
+    ...(["submitStartedAt", "unknownSince", "triesSince", "firstRefusedAt", "lastRefusedAt", "splitAt"] as const),
+    ...(["filePendingSince", "lostSince", "cancelSentAt", "expiresAt", "deadlineAt"] as const),
+  ],
+  flags: ["verified"],
+  flagsOrNull: ["inline"],
+} as const satisfies Readonly<Record<string, readonly (keyof BatchRow)[]>>;
+
+type Of<Kind extends keyof typeof BATCH_FIELDS> = (typeof BATCH_FIELDS)[Kind][number];
+type Blank = { readonly [Name in Of<"textsOrNull" | "numbersOrNull" | "flagsOrNull">]: null } & {
+  readonly [Name in Of<"numbers">]: number;
+};
+
+const { textsOrNull, numbers, numbersOrNull, flagsOrNull } = BATCH_FIELDS;
+
+/** A batch of which nothing is known: null, or 0. */
+export const BLANK_BATCH: Blank = Object.fromEntries([
+  ...[...textsOrNull, ...numbersOrNull, ...flagsOrNull].map((name) => [name, null]),
+  ...numbers.map((name) => [name, 0]),
+]) as Blank;
