@@ -180,6 +180,23 @@ describe("`handlerTimeoutMs`", () => {
     await of.batcher.close();
   });
 
+  test("rejects before the signal aborts: an equal item of its listener gets a call of its own", async () => {
+    const of = rig<string>({ handlerTimeoutMs: 100, dedupe: (item) => item });
+    const first = reasonOf(of.batcher.submit("a"));
+    await of.clock.settle();
+    const failed: number[] = [];
+    let again: Promise<string> | undefined;
+    of.handler.calls[0]?.context.signal.addEventListener("abort", () => {
+      failed.push(of.batcher.stats().failed);
+      again = of.batcher.submit("a");
+    });
+    await of.clock.advance(100);
+    expect(await first).toMatchObject({ code: "HANDLER_TIMEOUT" });
+    expect(failed).toEqual([1]);
+    of.handler.calls[1]?.resolve(["A"]);
+    expect(await again).toBe("A");
+  });
+
   test("makes a late answer count for nothing", async () => {
     const of = rig<string>({ handlerTimeoutMs: 100 });
     const result = reasonOf(of.batcher.submit("a"));

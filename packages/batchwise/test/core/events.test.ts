@@ -28,6 +28,16 @@ describe('on("batch")', () => {
     ]);
   });
 
+  test("names the cap on cost if the queue is full, too", async () => {
+    const of = rig<string>({ maxBatchSize: 8, maxQueueSize: 4, maxBatchCost: 4 });
+    const reasons: unknown[] = [];
+    of.batcher.on("batch", ({ reason }) => void reasons.push(reason));
+    for (const item of "abcd") void of.batcher.submit(item);
+    await of.clock.settle();
+    await echo(of);
+    expect(reasons).toEqual(["cost"]);
+  });
+
   test("carries the error of a batch that failed", async () => {
     const of = rig<string>();
     const seen: unknown[] = [];

@@ -280,6 +280,18 @@ describe("which items are refused", () => {
     expect(refused).toEqual([]);
   });
 
+  test("once resumed, also those submitted in the same turn", async () => {
+    const { batcher, clock, submit, refused, learn } = await rig();
+    await learn();
+    batcher.pause();
+    submit(jobs(1));
+    batcher.resume();
+    submit(jobs(1_000));
+    expect(batcher.stats().rejected).toBeGreaterThan(900);
+    await clock.settle();
+    expect(refused.length).toBeGreaterThan(900);
+  });
+
   test("held by a limiter, only certain ones", async () => {
     const clock = virtualClock();
     const limiter = rateLimiter({ callsPerMinute: 600, clock });

@@ -154,8 +154,9 @@ export class NextBatch implements ChoiceState, TargetView {
     let cost = 0;
     for (let index = 0; index < entries.length; index += 1) cost += (entries[index] as Entry).cost;
     if (cost > maxBatchCost) return null;
-    const full = entries.length >= maxBatchSize || this.isQueueFull ? "size" : cost >= maxBatchCost ? "cost" : null;
-    return { entries, cost, full };
+    if (entries.length >= maxBatchSize) return { entries, cost, full: "size" };
+    if (cost >= maxBatchCost) return { entries, cost, full: "cost" };
+    return { entries, cost, full: this.isQueueFull ? "size" : null };
   }
 
   /** The next batch of a lane; null while the limiter says no. */

@@ -106,6 +106,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   resume(): void {
     this.next.isPaused = false;
+    this.#admission.endRoom();
     this.#reconsider();
   }
 

@@ -119,11 +119,18 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
     return LONGEST_CHUNK;
   }
 
-  /** Inserts an older entry after all entries at least as old. */
+  /** Inserts an older entry after all entries at least as old. Joins short chunks before it. */
   #insertByAge(entry: Entry): boolean {
     const isYounger = ({ moment }: Entry): boolean => moment.at > entry.moment.at;
     let chunk = this.first as Chunk;
-    while (!isYounger(chunk.entries.at(-1) as Entry)) chunk = chunk.next as Chunk;
+    while (!isYounger(chunk.entries.at(-1) as Entry)) {
+      const { previous } = chunk;
+      if (previous !== null && previous.entries.length + chunk.entries.length <= LONGEST_CHUNK / 2) {
+        this.#join(previous, chunk);
+        chunk = previous;
+      }
+      chunk = chunk.next as Chunk;
+    }
     const { entries } = chunk;
     entries.splice(entries.findIndex(isYounger), 0, entry);
     entry.holder = chunk;
@@ -151,6 +158,14 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
         held.splice(start, count);
       }
     }
+  }
+
+  #join(chunk: Chunk, next: Chunk): void {
+    for (const entry of next.entries) {
+      entry.holder = chunk;
+      chunk.entries.push(entry);
+    }
+    this.#drop(next);
   }
 
   #drop(chunk: Chunk): void {

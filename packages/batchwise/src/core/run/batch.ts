@@ -202,8 +202,11 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   timedOut(error: unknown): void {
     const { call } = this;
     this.#endCall(this.#owner.services.clock.now());
+    const recovery = this.#recovery();
+    // First, so that the signal's listeners find no caller and no equal item in flight.
+    recovery.reject(error);
     this.#abort(call, error);
-    this.#recovery().giveUp(error, 0);
+    recovery.next(0);
   }
 
   #endCall(now: number): void {

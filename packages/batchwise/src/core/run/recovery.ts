@@ -118,12 +118,16 @@ export class Recovery<Batch extends RecoveringBatch> {
     if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => this.#owner.wantsSlot(batch));
   }
 
-  /** Rejects the callers of the current entries, which are not tried again, and continues. */
   giveUp(error: unknown, pauseMs: number): void {
+    this.reject(error);
+    this.next(pauseMs);
+  }
+
+  /** Rejects the callers of the current entries, which are not tried again. */
+  reject(error: unknown): void {
     this.hasFailed = true;
     if (!this.isSplit) this.error = error;
     failEntries(this.#batch.entries, error, "failed", this.#batch, this.#owner.services);
-    this.next(pauseMs);
   }
 
   /** Ends it with the batch. */

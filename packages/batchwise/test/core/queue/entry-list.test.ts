@@ -1,12 +1,22 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import { type Chunk, EntryList } from "../../../src/core/queue/entry-list.ts";
+import { type Chunk, EntryList, LONGEST_CHUNK } from "../../../src/core/queue/entry-list.ts";
 import { range } from "../../support.ts";
 import { entryOf } from "../support/queue-kit.ts";
 
 class List extends EntryList {
   readonly line = null as never;
+  readonly #chunkLength: number;
+
+  constructor(chunkLength: number) {
+    super();
+    this.#chunkLength = chunkLength;
+  }
+
+  override get chunkLength(): number {
+    return this.#chunkLength;
+  }
 
   items(most: number, upTo: number): unknown[] {
     const reader = this.reader(upTo);
@@ -19,9 +29,13 @@ class List extends EntryList {
 
 /** An entry list, and a plain array as its model. */
 class Pair {
-  readonly entries: List = new List();
+  readonly entries: List;
   list: Entry[] = [];
   #pushed = 0;
+
+  constructor(chunkLength: number = LONGEST_CHUNK) {
+    this.entries = new List(chunkLength);
+  }
 
   /** Inserts an entry after all entries at least as old. */
   push(at: number, sequence = 0): Entry {
@@ -82,19 +96,31 @@ function apply(pair: Pair, { kind, count, place, isTogether }: Step, time: numbe
 describe("an entry list", () => {
   test("is a list by age, whatever is pushed, put in by age, taken from the front and removed from the middle", () => {
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
-        const pair = new Pair();
-        for (const [time, next] of steps.entries()) {
-          apply(pair, next, time);
+      fc.property(
+        fc.array(step, { maxLength: 40, size: "max" }),
+        fc.constantFrom(1, 32, LONGEST_CHUNK),
+        (steps, length) => {
+          const pair = new Pair(length);
+          for (const [time, next] of steps.entries()) {
+            apply(pair, next, time);
+            pair.check();
+          }
+          pair.remove(pair.list, true);
           pair.check();
-        }
-        pair.remove(pair.list, true);
-        pair.check();
-        pair.push(0);
-        pair.check();
-      }),
+          pair.push(0);
+          pair.check();
+        },
+      ),
       { numRuns: 50 },
     );
+  });
+
+  test("joins short chunks where older entries are inserted, so that no later insert passes them all", () => {
+    const pair = new Pair(1);
+    for (const at of range(10_000)) pair.push(2 * at);
+    pair.push(19_997);
+    pair.check();
+    expect(new Set(pair.list.map(({ holder }) => holder)).size).toBeLessThan(200);
   });
 
   test.each([
