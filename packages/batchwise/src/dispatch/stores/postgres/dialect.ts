@@ -52,7 +52,7 @@ export const postgres: Dialect = {
   },
   updateRows: (table, { keys, sets, adds = {} }, rows) => {
     if (rows.length === 0) return [];
-    const columns = { ...keys, ...sets, ...adds };
+    const columns = { ...sets, ...adds, ...keys };
     const changes = [...Object.keys(sets).map((name) => `${name} = i.${name}`)];
     for (const name of Object.keys(adds)) changes.push(`${name} = r.${name} + i.${name}`);
     const sql = `UPDATE ${table} r SET ${changes.join(", ")} FROM ${tableOf(columns)}

@@ -66,7 +66,7 @@ function* book(dialect: Dialect, reports: readonly DeliveryReport[]): Steps<numb
   }
   const now = [...known].flatMap(([key, row]) => (changed.has(key) ? [row] : []));
   const sets = { state: "text", next_at: "float8", is_due: "boolean" } as const;
-  const states = now.map(({ cursor, sink, state, next_at }) => [cursor, sink, state, next_at, false]);
+  const states = now.map(({ cursor, sink, state, next_at }) => [state, next_at, false, cursor, sink]);
   yield* runAll(dialect.insertRows("batchwise_delivery_log", LOG, logs));
   yield* runAll(dialect.updateRows("batchwise_delivery", { keys: KEYS, sets }, states));
   const waited = rows.filter((row) => changed.has(keyOf(row)) && row.state === "waiting");
@@ -79,7 +79,7 @@ function* takeDue(dialect: Dialect, take: NonNullable<DeliveriesInput["take"]>, 
   due.sort((a, b) => a.cursor - b.cursor || (a.sink < b.sink ? -1 : 1));
   const taken = due.slice(0, atMost(take.limit)).map((one) => ({ ...one, attempt: one.attempt + 1 }));
   const sets = { attempt: "bigint", next_at: "float8", is_due: "boolean" } as const;
-  const rows = taken.map(({ cursor, sink, attempt }) => [cursor, sink, attempt, take.leaseUntil, false]);
+  const rows = taken.map(({ cursor, sink, attempt }) => [attempt, take.leaseUntil, false, cursor, sink]);
   yield* runAll(dialect.updateRows("batchwise_delivery", { keys: KEYS, sets }, rows));
   return taken;
 }

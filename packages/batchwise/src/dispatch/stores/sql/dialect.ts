@@ -63,7 +63,7 @@ export interface Dialect {
   insertRows(into: string, columns: Columns, rows: readonly (readonly SqlValue[])[]): readonly Statement[];
   /**
    * Sets columns of rows, each found by its `keys`, in as few round trips as possible. A row has
-   * the values of `keys`, then of `sets`, then what is added to `adds`.
+   * the values of `sets`, then what is added to `adds`, then the values of `keys`.
    */
   updateRows(
     table: string,

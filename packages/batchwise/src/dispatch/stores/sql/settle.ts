@@ -86,7 +86,7 @@ function* requeue(dialect: Dialect, batch: number, items: readonly Requeue[], no
     ...dialect.updateRows(
       "batchwise_request",
       places,
-      items.map(({ seq, lane, notBefore, charged }) => [seq, lanes.get(lane) ?? 0, notBefore, charged ? 1 : 0]),
+      items.map(({ seq, lane, notBefore, charged }) => [lanes.get(lane) ?? 0, notBefore, charged ? 1 : 0, seq]),
     ),
     ...dialect.insertRows(
       "batchwise_history",
@@ -96,12 +96,12 @@ function* requeue(dialect: Dialect, batch: number, items: readonly Requeue[], no
     ...dialect.updateRows(
       "batchwise_body",
       { keys, sets: { turns: "text" } },
-      added.map(({ seq, turns }) => [seq, turns]),
+      added.map(({ seq, turns }) => [turns, seq]),
     ),
     ...dialect.updateRows(
       "batchwise_request",
       { keys, sets: { bytes: "bigint", tokens: "bigint" } },
-      added.map(({ seq, bytes, tokens }) => [seq, bytes, tokens]),
+      added.map(({ seq, bytes, tokens }) => [bytes, tokens, seq]),
     ),
   ]);
   yield* makeReady(dialect, seqs, now);

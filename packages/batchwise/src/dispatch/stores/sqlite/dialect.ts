@@ -31,7 +31,7 @@ export const sqlite: Dialect = {
     const changes = [...Object.keys(sets).map((name) => `${name} = ?`)];
     for (const name of Object.keys(adds)) changes.push(`${name} = ${name} + ?`);
     const sql = `UPDATE ${table} SET ${changes.join(", ")} WHERE ${names.map((name) => `${name} = ?`).join(" AND ")}`;
-    return rows.map((row) => ({ sql, values: [...row.slice(names.length), ...row.slice(0, names.length)] }));
+    return rows.map((values) => ({ sql, values }));
   },
   withOwner: "INDEXED BY batchwise_request_owner",
   record,
