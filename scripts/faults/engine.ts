@@ -301,14 +301,14 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "core/run/recovery.ts",
-    find: "this.#owner.services);\n    this.next(pauseMs);",
-    replace: "this.#owner.services);",
+    find: "this.reject(error);\n    this.next(pauseMs);",
+    replace: "this.reject(error);",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch.ts",
-    find: "this.#recovery().giveUp(error, 0);",
-    replace: 'failEntries(this.entries, error, "failed", this, this.#owner.services);',
+    find: "    recovery.next(0);\n",
+    replace: "",
   },
   {
     name: "frees the slot while promises in places are open",

@@ -9,11 +9,19 @@ import type { Ends } from "../time/linked-list.ts";
 import type { Entry } from "./entry.ts";
 import { type EntryOwner, WaitingHolder } from "./entry-list.ts";
 
+/** Marks of a tenant's entries are about this far apart. */
+const APART = 128;
+
 /** Holds a tenant's entries, by age. Linked to its neighbours in its round. */
 export class Tenant extends WaitingHolder<Tenant> {
   readonly line: EntryOwner;
   first: Entry | null = null;
   #last: Entry | null = null;
+  /**
+   * Some of its entries, by age, to insert older ones near their place: those that raises bring.
+   * Some may have left.
+   */
+  #marks: readonly Entry[] = [];
   /** Null while it has no entries. */
   round: Round | null = null;
   /** Its virtual start. */
@@ -28,8 +36,7 @@ export class Tenant extends WaitingHolder<Tenant> {
 
   /** Adds an entry after all entries at least as old. Returns whether it is the first. */
   add(entry: Entry): boolean {
-    let before = this.#last;
-    while (before !== null && before.moment.at > entry.moment.at) before = before.facts.previous;
+    const before = this.#before(entry.moment.at);
     const after = before === null ? this.first : before.facts.next;
     entry.holder = this;
     this.#join(before, entry);
@@ -41,6 +48,29 @@ export class Tenant extends WaitingHolder<Tenant> {
     this.#join(facts.previous, facts.next);
     facts.previous = null;
     facts.next = null;
+    if (this.first === null) this.#marks = [];
+  }
+
+  /** The youngest entry that is at least as old. */
+  #before(at: number): Entry | null {
+    const isYounger = ({ moment }: Entry): boolean => moment.at > at;
+    let before = this.#last;
+    if (before === null || !isYounger(before)) return before;
+    before = this.#marks.find((mark) => isYounger(mark) && mark.holder === this) ?? before;
+    let steps = 0;
+    for (; before !== null && isYounger(before); before = before.facts.previous) steps += 1;
+    if (steps > 2 * APART) this.#mark();
+    return before;
+  }
+
+  #mark(): void {
+    const marks: Entry[] = [];
+    let count = 0;
+    for (let entry = this.first; entry !== null; entry = entry.facts.next) {
+      if (count % APART === 0) marks.push(entry);
+      count += 1;
+    }
+    this.#marks = marks;
   }
 
   #join(before: Entry | null, after: Entry | null): void {

@@ -7,28 +7,59 @@ import type { BatchRow } from "./rows.ts";
 export const BATCH_FIELDS = {
   texts: ["key", "lane", "account", "ledger", "state"],
   textsOrNull: [
-    ...(["providerFileId", "providerBatchId", "providerState", "shortReads", "disposal", "lastError"] as const),
+    "providerFileId",
+    "providerBatchId",
+    "providerState",
+    "shortReads",
+    "disposal",
+    "lastError",
     "leaseOwner",
   ],
   numbers: [
-    ...(["requests", "bytes", "tokens", "remaining", "cancelRequested", "createdAt", "updatedAt"] as const),
-    ...(["submitAttempt", "tries", "wholeFailures", "lostLooks", "breaks", "failedReads", "unreadableReads"] as const),
-    ...(["failedSteps", "pollMs", "nextAt", "leaseUntil", "fence"] as const),
+    "requests",
+    "bytes",
+    "tokens",
+    "remaining",
+    "cancelRequested",
+    "createdAt",
+    "updatedAt",
+    "submitAttempt",
+    "tries",
+    "wholeFailures",
+    "lostLooks",
+    "breaks",
+    "failedReads",
+    "unreadableReads",
+    "failedSteps",
+    "pollMs",
+    "nextAt",
+    "leaseUntil",
+    "fence",
   ],
   numbersOrNull: [
-    ...(["submitStartedAt", "unknownSince", "triesSince", "firstRefusedAt", "lastRefusedAt", "splitAt"] as const),
-    ...(["filePendingSince", "lostSince", "cancelSentAt", "expiresAt", "deadlineAt"] as const),
+    "submitStartedAt",
+    "unknownSince",
+    "triesSince",
+    "firstRefusedAt",
+    "lastRefusedAt",
+    "splitAt",
+    "filePendingSince",
+    "lostSince",
+    "cancelSentAt",
+    "expiresAt",
+    "deadlineAt",
   ],
   flags: ["verified"],
   flagsOrNull: ["inline"],
-} as const satisfies Readonly<Record<string, readonly (keyof BatchRow)[]>>;
+} as const;
 
+type Kinds = Readonly<Record<keyof typeof BATCH_FIELDS, readonly (keyof BatchRow)[]>>;
 type Of<Kind extends keyof typeof BATCH_FIELDS> = (typeof BATCH_FIELDS)[Kind][number];
 type Blank = { readonly [Name in Of<"textsOrNull" | "numbersOrNull" | "flagsOrNull">]: null } & {
   readonly [Name in Of<"numbers">]: number;
 };
 
-const { textsOrNull, numbers, numbersOrNull, flagsOrNull } = BATCH_FIELDS;
+const { textsOrNull, numbers, numbersOrNull, flagsOrNull }: Kinds = BATCH_FIELDS;
 
 /** A batch of which nothing is known: null, or 0. */
 export const BLANK_BATCH: Blank = Object.fromEntries([
