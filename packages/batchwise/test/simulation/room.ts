@@ -31,10 +31,14 @@ export function admit(model: Model, outside: readonly Place[], count: number): v
   );
 }
 
-/** By rank, then by age. Keys do not matter outside. */
+/**
+ * By rank, then by age. Keys do not matter outside. False for two places of different priorities
+ * that aging has made equal: their order within a millisecond is not promised.
+ */
 function goesFirst(model: Model, a: Place, b: Place): boolean {
   const difference = rankOf(model, a) - rankOf(model, b);
   if (difference !== 0) return difference < 0;
   if (a.since !== b.since) return a.since < b.since;
-  return a.priority === b.priority ? a.isBefore(b) : a.priority > b.priority;
+  if (a.priority === b.priority) return a.isBefore(b);
+  return model.world.uses.priorityAgingMs === Number.POSITIVE_INFINITY && a.priority > b.priority;
 }
