@@ -38,6 +38,6 @@ async function measure(make: LoaderFactory, config: Config): Promise<Measurement
 }
 
 export const oneBatch: Workload<Config> = {
-  defaults: { items: 1, maxBatchSize: 32, batches: 10_000, warmups: 20, runs: 15 },
+  defaults: { items: 1, maxBatchSize: 32, batches: 10_000, warmups: 20, runs: 100 },
   measure,
 };
