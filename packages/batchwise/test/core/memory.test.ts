@@ -3,7 +3,9 @@ import { runInNewContext } from "node:vm";
 import { type Batcher, type BatchOptions, createBatcher, type SubmitOptions } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { expect, test } from "vitest";
+import { Tenant } from "../../src/core/queue/tenant.ts";
 import { range } from "../support.ts";
+import { entryOf } from "./support/queue-kit.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -124,4 +126,34 @@ test("map keeps no more of a large source in memory than `maxPending` items", as
     }
   }
   expect(read).toBe(20_000);
+});
+
+test("map keeps no result that was read while its source has nothing more", async () => {
+  const batcher = createBatcher<number, object>((items) => items.map((item) => ({ item })));
+  const rows = async function* (): AsyncIterable<number> {
+    yield* range(3);
+    await new Promise(() => {});
+  };
+  for (const ordered of [true, false]) {
+    const results = batcher.map(rows(), { ordered });
+    const read: WeakRef<object>[] = [];
+    for (const _row of range(3)) read.push(new WeakRef((await results.next()).value as object));
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+    expect(read.filter((result) => result.deref() !== undefined)).toEqual([]);
+    await results.return?.();
+  }
+});
+
+test("a tenant without entries keeps none of those that raised ones passed", async () => {
+  const tenant = new Tenant(null as never);
+  const entries = range(1_000).map((at) => entryOf({ id: at, at }));
+  for (const entry of [...entries, entryOf({ id: 1, at: 1 })]) tenant.add(entry);
+  const left = entries.map((entry) => new WeakRef(entry));
+  for (let entry = tenant.first; entry !== null; entry = tenant.first) tenant.remove(entry);
+  entries.length = 0;
+  await new Promise((resolve) => setImmediate(resolve));
+  collect();
+  expect(left.filter((entry) => entry.deref() !== undefined)).toEqual([]);
+  expect(tenant.first).toBe(null);
 });

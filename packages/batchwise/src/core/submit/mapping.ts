@@ -181,7 +181,11 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       ignoreFailure(this.#end());
       return;
     }
-    this.#first = this.#first?.next ?? null;
+    const place = this.#first as Place;
+    this.#first = place.next;
+    // An answered place keeps no later one alive, nor does the mapping keep the last result.
+    place.next = null;
+    if (this.#first === null) this.#last = null;
     this.#pending -= 1;
     const value = this.#isSettled || outcome.status === "rejected" ? outcome : outcome.value;
     this.#pendingNexts.shift()?.resolve({ done: false, value });
@@ -210,6 +214,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#unfollow();
     this.#endPause();
     this.#first = null;
+    this.#last = null;
     if (this.#pending > 0) this.#cancel.abort();
     if (this.#isSourceOver) return;
     this.#isSourceOver = true;
@@ -321,8 +326,8 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   }
 
   #append(place: Place): void {
-    if (this.#first === null) this.#first = place;
-    else (this.#last as Place).next = place;
+    if (this.#last === null) this.#first = place;
+    else this.#last.next = place;
     this.#last = place;
   }
 }
