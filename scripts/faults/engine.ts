@@ -36,8 +36,8 @@ const packing: readonly Fault[] = [
   {
     name: "lets younger items overtake",
     file: "core/queue/entry-list.ts",
-    find: "last.entries.push(entry);",
-    replace: "last.entries.unshift(entry);",
+    find: "this.entries.push(entry);",
+    replace: "this.entries.unshift(entry);",
   },
   {
     name: "takes lower priorities first",

@@ -50,6 +50,11 @@ export class Chunk extends WaitingHolder<Chunk> {
   get line(): EntryOwner {
     return this.list.line;
   }
+
+  push(entry: Entry): void {
+    this.entries.push(entry);
+    entry.holder = this;
+  }
 }
 
 /** Reads entries in order, and changes nothing. Not to be used after a change. */
@@ -86,8 +91,7 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
     if (entry.moment !== this.#lastMoment && !this.#isYoungest(entry)) return this.#insertByAge(entry);
     const { last } = this;
     if (last === null || last.entries.length >= this.chunkLength) return this.#append([entry]);
-    last.entries.push(entry);
-    entry.holder = last;
+    last.push(entry);
     return false;
   }
 
@@ -109,7 +113,12 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
   addAll(entries: readonly Entry[]): boolean {
     const wasEmpty = this.first === null;
     const length = this.chunkLength;
-    for (let from = 0; from < entries.length; from += length) this.#append(entries.slice(from, from + length));
+    let from = 0;
+    const { last } = this;
+    for (; last !== null && last.entries.length < length && from < entries.length; from += 1) {
+      last.push(entries[from] as Entry);
+    }
+    for (; from < entries.length; from += length) this.#append(entries.slice(from, from + length));
     this.#lastMoment = entries.at(-1)?.moment ?? null;
     return wasEmpty;
   }
@@ -161,10 +170,7 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
   }
 
   #join(chunk: Chunk, next: Chunk): void {
-    for (const entry of next.entries) {
-      entry.holder = chunk;
-      chunk.entries.push(entry);
-    }
+    for (const entry of next.entries) chunk.push(entry);
     this.#drop(next);
   }
 

@@ -62,6 +62,7 @@ export class FairReader implements Reader {
 
   /** The first entry of its tenant, from this one on, that may be read. */
   #from(from: Entry | null): Entry | null {
+    if (this.#upTo === Infinity) return from;
     let entry = from;
     while (entry !== null && entry.moment.sequence > this.#upTo) entry = entry.facts.next;
     return entry;

@@ -115,6 +115,20 @@ describe("an entry list", () => {
     );
   });
 
+  test("fills the youngest chunk with the entries of a call", () => {
+    const entries = new List(8);
+    const all = range(18).map((id) => entryOf({ id, at: id }));
+    for (const [from, end] of [
+      [0, 5],
+      [5, 6],
+      [6, 18],
+    ])
+      entries.addAll(all.slice(from, end));
+    const chunks = new Set(all.map(({ holder }) => holder as Chunk));
+    const held = [...chunks].map((chunk) => chunk.entries.map(({ item }) => item));
+    expect(held).toEqual([range(8), range(8).map((id) => 8 + id), [16, 17]]);
+  });
+
   test("joins short chunks where older entries are inserted, so that no later insert passes them all", () => {
     const pair = new Pair(1);
     for (const at of range(10_000)) pair.push(2 * at);
