@@ -301,7 +301,7 @@ const running: readonly Fault[] = [
   {
     name: "leaks the slot of a batch that failed",
     file: "core/run/recovery.ts",
-    find: "this.reject(error);\n    this.next(pauseMs);",
+    find: "this.reject(error);\n      this.next(askedMs);",
     replace: "this.reject(error);",
   },
   {

@@ -62,7 +62,10 @@ export class Recovery<Batch extends RecoveringBatch> {
     if (this.#isOver) return;
     if (isRetried && entries.length > 0) this.#retry(Math.max(askedMs, backoffMs));
     else if (!isRetried && mayHalve && isolateFailures && entries.length > 1) this.#halve(entries, askedMs);
-    else this.giveUp(error, askedMs);
+    else {
+      this.reject(error);
+      this.next(askedMs);
+    }
   }
 
   #halve(entries: readonly Entry[], pauseMs: number): void {
@@ -116,11 +119,6 @@ export class Recovery<Batch extends RecoveringBatch> {
     this.#owner.paused(batch, pauseMs === 0);
     // The last caller may have left, so the slot may be used at once.
     if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => this.#owner.wantsSlot(batch));
-  }
-
-  giveUp(error: unknown, pauseMs: number): void {
-    this.reject(error);
-    this.next(pauseMs);
   }
 
   /** Rejects the callers of the current entries, which are not tried again. */
