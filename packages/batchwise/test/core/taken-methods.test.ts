@@ -8,6 +8,7 @@ import { fakeProvider } from "batchwise/dispatch/testing";
 import { virtualClock } from "batchwise/testing";
 import { threadHandler } from "batchwise/threads";
 import { expect, test } from "vitest";
+import { bindMethods } from "../../src/core/contract/bind-methods.ts";
 
 /** A server that does not answer. */
 const away = (): Promise<never> => new Promise(() => {});
@@ -65,4 +66,24 @@ test("close of a store and advance of a clock work on their object", async () =>
   later(() => rang.push(now()), 10);
   await advance(20);
   expect(rang).toEqual([10]);
+});
+
+test("a method that a subclass overrides is bound once", () => {
+  class Base {
+    constructor() {
+      bindMethods(this);
+    }
+    read(): unknown {
+      return null;
+    }
+  }
+  class Override extends Base {
+    override read(): unknown {
+      return this;
+    }
+  }
+  const object = new Override();
+  const { read } = object;
+  expect(read()).toBe(object);
+  expect(read.name).toBe("bound read");
 });

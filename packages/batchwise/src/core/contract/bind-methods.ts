@@ -2,12 +2,14 @@
 
 /** Binds every named method of an object to it. Call it in the constructor. */
 export function bindMethods(object: object): void {
+  const names = new Set<string>();
   let level = Object.getPrototypeOf(object) as object;
   while (level !== Object.prototype) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level)))
-      if (name !== "constructor" && typeof value === "function") bindOnce(object, [name]);
+      if (name !== "constructor" && typeof value === "function") names.add(name);
     level = Object.getPrototypeOf(level) as object;
   }
+  bindOnce(object, names);
 }
 
 /**
@@ -33,7 +35,7 @@ export function bindOnRead(prototype: object, others: readonly string[]): void {
 }
 
 /** Binds these methods of an object to it, and returns the object. */
-export function bindOnce<Bound extends object>(object: Bound, names: readonly string[]): Bound {
+export function bindOnce<Bound extends object>(object: Bound, names: Iterable<string>): Bound {
   const members = object as Record<string, CallableFunction>;
   for (const name of names) members[name] = (members[name] as CallableFunction).bind(object);
   return object;
