@@ -19,12 +19,12 @@ const KNOWN: ReadonlySet<string> = new Set([...CHAT_FIELDS, "parallel_tool_calls
  * Cache marks are ignored, because there is no cache. So is everything but the text of earlier
  * answers, and an image's `detail`: images are read in one way.
  */
-const OF_MESSAGE = ["refusal", "cache_control", "annotations", "reasoning_content"];
+const OF_MESSAGE: ReadonlySet<string> = new Set(["refusal", "cache_control", "annotations", "reasoning_content"]);
 const rules: ChatRules = {
   refuse,
   own: {
     ...{ system: OF_MESSAGE, user: OF_MESSAGE, assistant: OF_MESSAGE },
-    part: ["cache_control", "prompt_cache_breakpoint"],
+    part: new Set(["cache_control", "prompt_cache_breakpoint"]),
   },
 };
 

@@ -11,9 +11,9 @@ import { invalid, isGiven, refuse } from "./refusal.ts";
 
 /** Cache marks, which do not change the answer. */
 const MARKS: readonly string[] = ["cache_control", "prompt_cache_breakpoint"];
-const RULES: ChatRules = { refuse, own: { assistant: ["prefix", "thinking_blocks"], part: MARKS } };
+const RULES: ChatRules = { refuse, own: { assistant: new Set(["prefix", "thinking_blocks"]), part: new Set(MARKS) } };
 /** A file of Mistral's own has its id beside the type. */
-const FILE: ChatRules = { refuse, own: { part: [...MARKS, "file_id"] } };
+const FILE: ChatRules = { refuse, own: { part: new Set([...MARKS, "file_id"]) } };
 /** Chunks of Mistral's own, sent unchanged. */
 const OWN_CHUNKS: readonly Json[] = ["document_url", "reference", "thinking"];
 const PARTS: Readonly<Record<Role, readonly string[]>> = {

@@ -20,11 +20,18 @@ export function refusalsOf(service: string): Refusals {
 
 /**
  * Throws for the first field that is neither null nor known, so that no field is dropped silently.
- * `place`: the object with the fields, such as `messages[0]`; "" for the body.
+ * `place`: the object with the fields, such as `messages[0]`; "" for the body. `own`: further known
+ * fields, of the service.
  */
-export function checkFields(source: JsonObject, known: ReadonlySet<string>, place: string, refuse: Refusals): void {
+export function checkFields(
+  source: JsonObject,
+  known: ReadonlySet<string>,
+  place: string,
+  refuse: Refusals,
+  own?: ReadonlySet<string>,
+): void {
   for (const [name, value] of Object.entries(source)) {
-    if (value === undefined || value === null || known.has(name)) continue;
+    if (value === undefined || value === null || known.has(name) || own?.has(name) === true) continue;
     throw refuse.unsupported(`\`${place === "" ? name : `${place}.${name}`}\``);
   }
 }

@@ -22,7 +22,8 @@ const SCHEMA = "messages-v1";
 /** `top_k` is Nova's own. */
 const KNOWN: ReadonlySet<string> = new Set([...CHAT_FIELDS, "parallel_tool_calls", "top_k"]);
 /** Nova caches the beginning of prompts automatically, so marks are ignored. */
-const MARKED = { tool: ["cache_control"], definition: ["cache_control"] };
+const MARKS: ReadonlySet<string> = new Set(["cache_control"]);
+const MARKED = { tool: MARKS, definition: MARKS };
 
 /** Nova 2 has three efforts. */
 const EFFORTS: ReadonlyMap<Json, string> = new Map([

@@ -17,7 +17,7 @@ import { text } from "../../shapes/sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
 /** Cache marks, which are ignored: Nova caches the beginning of prompts automatically. */
-const MARKS = ["cache_control", "prompt_cache_breakpoint"];
+const MARKS: ReadonlySet<string> = new Set(["cache_control", "prompt_cache_breakpoint"]);
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/jpeg", "jpeg"],
@@ -42,7 +42,14 @@ const OWN = ["image", "video", "audio", "document"];
 /** Reasoning and annotations of earlier answers are omitted: Nova has no place for them. */
 const shape: ChatShape = {
   refuse,
-  own: { system: MARKS, user: MARKS, assistant: MARKS, tool: ["is_error", ...MARKS], call: MARKS, part: MARKS },
+  own: {
+    system: MARKS,
+    user: MARKS,
+    assistant: MARKS,
+    tool: new Set(["is_error", ...MARKS]),
+    call: MARKS,
+    part: MARKS,
+  },
   system: wordBlocks,
   user(message, place) {
     const blocks = eachPart(message, place, refuse, toBlock);

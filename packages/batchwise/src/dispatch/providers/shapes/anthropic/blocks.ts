@@ -16,20 +16,21 @@ const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "im
  */
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
 /** `cache_control` marks a message's last block. */
+const CACHED: ReadonlySet<string> = new Set(["cache_control"]);
 export const RULES: ChatRules = {
   refuse,
   own: {
-    system: ["cache_control"],
-    user: ["cache_control"],
-    assistant: ["cache_control", "thinking_blocks", "content_blocks"],
-    tool: ["cache_control", "is_error"],
-    call: ["cache_control"],
-    part: [...MARKS, "citations"],
+    system: CACHED,
+    user: CACHED,
+    assistant: new Set(["cache_control", "thinking_blocks", "content_blocks"]),
+    tool: new Set(["cache_control", "is_error"]),
+    call: CACHED,
+    part: new Set([...MARKS, "citations"]),
   },
 };
-const FILE: ChatRules = { refuse, own: { part: [...MARKS, "citations", "context"] } };
+const FILE: ChatRules = { refuse, own: { part: new Set([...MARKS, "citations", "context"]) } };
 /** `detail` is how OpenAI scales an image; Claude has no such setting. */
-const IMAGE: ChatRules = { refuse, own: { part: MARKS } };
+const IMAGE: ChatRules = { refuse, own: { part: new Set(MARKS) } };
 
 /** Blocks that are kept: UserMessageParam and ToolResultBlockParam.content of SDK 1.11. */
 const OWN_IN_TURN: ReadonlySet<unknown> = new Set(["image", "document", "search_result", "container_upload"]);

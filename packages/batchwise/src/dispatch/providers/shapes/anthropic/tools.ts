@@ -10,7 +10,7 @@ import { refuse } from "./refuse.ts";
 
 /** Claude's own fields of a tool, which may stand beside `function`. */
 const OWN_FIELDS = ["allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"];
-const OWN = { tool: ["cache_control", ...OWN_FIELDS], definition: ["cache_control"] };
+const OWN = { tool: new Set(["cache_control", ...OWN_FIELDS]), definition: new Set(["cache_control"]) };
 /** Anthropic's own tools have a version date in their names, such as "web_search_20250305". */
 const DATED = /_\d{8}$/;
 

@@ -24,12 +24,12 @@ export interface Contents {
 const RULES: ChatRules = {
   refuse,
   own: {
-    assistant: ["images", "extra_content"],
-    call: ["extra_content"],
-    part: ["prompt_cache_breakpoint", "cache_control"],
+    assistant: new Set(["images", "extra_content"]),
+    call: new Set(["extra_content"]),
+    part: new Set(["prompt_cache_breakpoint", "cache_control"]),
   },
 };
-const OF_ANSWER: ChatRules = { refuse, own: { part: ["index", "extra_content"] } };
+const OF_ANSWER: ChatRules = { refuse, own: { part: new Set(["index", "extra_content"]) } };
 
 /** Throws INVALID_REQUEST, naming the path. */
 export function toContents(messages: Json | undefined, model: string): Contents {

@@ -7,7 +7,7 @@ import { checkFields, dropAbsent } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { invalid, isAbsent, refuse, unsupported } from "./refusal.ts";
 
-const MARKED = { tool: ["cache_control"] };
+const MARKED = { tool: new Set(["cache_control"]) };
 const OF_ALLOWED: ReadonlySet<string> = new Set(["type", "allowed_tools"]);
 
 export function toTools(tools: Json | undefined): JsonObject[] | undefined {

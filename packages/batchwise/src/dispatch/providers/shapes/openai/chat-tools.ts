@@ -5,8 +5,10 @@ import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkFields, type Refusals } from "../refusals.ts";
 import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 
-const DEFINITION = ["name", "description", "parameters", "strict"];
-const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
+const TOOL: ReadonlySet<string> = new Set(["type", "function"]);
+const DEFINITION: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict"]);
+const FORMAT: ReadonlySet<string> = new Set(["type"]);
+const SCHEMA_FORMAT: ReadonlySet<string> = new Set(["type", "json_schema"]);
 const SCHEMA: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
 
 /** A tool's definition, which has a name. `own`: the service's fields beside OpenAI's. */
@@ -14,13 +16,13 @@ export function functionOf(
   tool: JsonObject,
   place: string,
   refuse: Refusals,
-  own: { readonly tool?: readonly string[]; readonly definition?: readonly string[] } = {},
+  own: { readonly tool?: ReadonlySet<string>; readonly definition?: ReadonlySet<string> } = {},
 ): JsonObject {
   const definition = jsonObject(tool.function) ?? {};
   if (tool.type !== "function") throw refuse.unsupported(`\`${place}\` other than a function`);
   if (text(definition.name) === null) throw refuse.invalid(`\`${place}.function.name\` is missing`);
-  checkFields(tool, new Set(["type", "function", ...(own.tool ?? [])]), place, refuse);
-  checkFields(definition, new Set([...DEFINITION, ...(own.definition ?? [])]), `${place}.function`, refuse);
+  checkFields(tool, TOOL, place, refuse, own.tool);
+  checkFields(definition, DEFINITION, `${place}.function`, refuse, own.definition);
   return definition;
 }
 
@@ -29,7 +31,7 @@ export function chosenName(choice: Json, refuse: Refusals): string {
   const { type, function: named } = objectOf(choice);
   const name = text(objectOf(named).name);
   if (type !== "function" || name === null) throw refuse.unsupported("this `tool_choice`");
-  checkFields(objectOf(choice) as JsonObject, CHOICE, "tool_choice", refuse);
+  checkFields(objectOf(choice) as JsonObject, TOOL, "tool_choice", refuse);
   return name;
 }
 
@@ -42,7 +44,7 @@ export function formatOf({ response_format: format = null }: JsonObject, refuse:
   const source = jsonObject(format) ?? {};
   const { type, json_schema: given } = source;
   const named = jsonObject(given) ?? {};
-  checkFields(source, new Set(type === "json_schema" ? ["type", type] : ["type"]), "response_format", refuse);
+  checkFields(source, type === "json_schema" ? SCHEMA_FORMAT : FORMAT, "response_format", refuse);
   checkFields(named, SCHEMA, "response_format.json_schema", refuse);
   if (type === "text") return null;
   if (type === "json_object") return type;

@@ -11,23 +11,32 @@ import { listOf } from "./chat-fields.ts";
 export type Role = "system" | "user" | "assistant" | "tool";
 
 /** OpenAI's fields of a message. A tool's `name` is implied by the call's id. */
-const FIELDS: Readonly<Record<Role, readonly string[]>> = {
-  system: ["role", "content"],
-  user: ["role", "content"],
-  assistant: ["role", "content", "refusal", "tool_calls", "annotations", "reasoning_content"],
-  tool: ["role", "content", "tool_call_id", "name"],
+const FIELDS: Readonly<Record<Role, ReadonlySet<string>>> = {
+  system: new Set(["role", "content"]),
+  user: new Set(["role", "content"]),
+  assistant: new Set(["role", "content", "refusal", "tool_calls", "annotations", "reasoning_content"]),
+  tool: new Set(["role", "content", "tool_call_id", "name"]),
 };
+const CALL: ReadonlySet<string> = new Set(["id", "type", "index", "function"]);
 /** Fields of the object in a part, which is named after the part's type. */
-const INNER: Readonly<Record<string, readonly string[]>> = {
-  image_url: ["url", "detail"],
-  input_audio: ["data", "format"],
-  file: ["file_data", "file_id", "filename"],
+const INNER = {
+  image_url: new Set(["url", "detail"]),
+  input_audio: new Set(["data", "format"]),
+  file: new Set(["file_data", "file_id", "filename"]),
+};
+/** Fields of a part by its type. */
+const PART = {
+  text: new Set(["type", "text"]),
+  refusal: new Set(["type", "refusal"]),
+  image_url: new Set(["type", "image_url"]),
+  input_audio: new Set(["type", "input_audio"]),
+  file: new Set(["type", "file"]),
 };
 
 /** A service's errors, and its own fields beside OpenAI's: of messages by role, calls and parts. */
 export interface ChatRules {
   readonly refuse: Refusals;
-  readonly own: { readonly [of in Role | "call" | "part"]?: readonly string[] };
+  readonly own: { readonly [of in Role | "call" | "part"]?: ReadonlySet<string> };
 }
 
 /** Calls `read` with each message in order. Its fields and its role are known. */
@@ -43,7 +52,7 @@ export function eachMessage(
     if (message === null) throw refuse.invalid(`\`${place}\` must be an object`);
     const role = message.role === "developer" ? "system" : message.role;
     if (!isRole(role)) throw refuse.unsupported(`\`${place}.role\` ${JSON.stringify(message.role ?? null)}`);
-    checkFields(message, new Set([...FIELDS[role], ...(own[role] ?? [])]), place, refuse);
+    checkFields(message, FIELDS[role], place, refuse, own[role]);
     read(role, message, place);
   }
 }
@@ -112,18 +121,18 @@ export function eachPart<Block>(
 export function wordsOf(part: JsonObject, place: string, { refuse, own }: ChatRules): string {
   const { type } = part;
   if (type !== "text" && type !== "refusal") throw strange(part, place, refuse);
-  checkFields(part, new Set(["type", type, ...(own.part ?? [])]), place, refuse);
+  checkFields(part, PART[type], place, refuse, own.part);
   const words = part[type];
   if (typeof words !== "string") throw refuse.invalid(`\`${place}.${type}\` must be a text`);
   return words;
 }
 
-/** The object in an image, audio or file. Its fields and the part's are known. */
+/** The object in an image, audio or file, which the part has to be. Its fields and the part's are known. */
 export function innerOf(part: JsonObject, place: string, { refuse, own }: ChatRules): JsonObject {
-  const type = String(part.type);
-  checkFields(part, new Set(["type", type, ...(own.part ?? [])]), place, refuse);
+  const type = part.type as keyof typeof INNER;
+  checkFields(part, PART[type], place, refuse, own.part);
   const inner = jsonObject(part[type]) ?? {};
-  checkFields(inner, new Set(INNER[type]), `${place}.${type}`, refuse);
+  checkFields(inner, INNER[type], `${place}.${type}`, refuse);
   return inner;
 }
 
@@ -143,14 +152,13 @@ export interface FunctionCall {
 
 /** The calls of an assistant's message. Throws for calls of anything but functions. */
 export function callsOf(message: JsonObject, place: string, { refuse, own }: ChatRules): FunctionCall[] {
-  const known = new Set(["id", "type", "index", "function", ...(own.call ?? [])]);
   return listOf(message.tool_calls, `${place}.tool_calls`, refuse).map((call, index) => {
     const source = jsonObject(call) ?? {};
     const at = `${place}.tool_calls[${index}]`;
     const { name, arguments: given } = objectOf(source.function) as JsonObject;
     const [id, called] = [text(source.id), text(name)];
     if ((source.type ?? "function") !== "function") throw refuse.unsupported(`\`${at}\` other than a function`);
-    checkFields(source, known, at, refuse);
+    checkFields(source, CALL, at, refuse, own.call);
     if (id === null || called === null) throw refuse.invalid(`\`${at}\` must have an id and a function's name`);
     return { id, name: called, arguments: given, source, place: at };
   });
