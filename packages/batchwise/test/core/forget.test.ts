@@ -2,6 +2,7 @@
 // flight.
 
 import { type BatchCache, createBatcher } from "batchwise";
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, gate, reasonOf, rig, watch } from "../support.ts";
 
@@ -64,6 +65,30 @@ describe("forget()", () => {
     expect(await Promise.all([first, second])).toEqual(["a", "a"]);
     expect(of.handler.batches).toEqual([["a"]]);
     expect(cache.get("a")).toBe("a");
+  });
+
+  test("counts an item whose batch waits for the handler's `open` as running: later submits run again", async () => {
+    const cache = new Map<string, string>();
+    const opened = gate();
+    const clock = virtualClock();
+    const batches: string[][] = [];
+    const run = (items: string[]): string[] => {
+      batches.push(items);
+      return items.map((item) => `${item} ${batches.length}`);
+    };
+    const batcher = createBatcher(
+      { open: () => opened.promise, run },
+      { clock, dedupe: byItem, cache, concurrency: 2 },
+    );
+    const first = batcher.submit("a");
+    await clock.settle();
+    expect([batcher.stats().waiting, batcher.inspect().length]).toEqual([0, 1]);
+    await batcher.forget("a");
+    const later = batcher.submit("a");
+    opened.open();
+    expect(await Promise.all([first, later])).toEqual(["a 1", "a 2"]);
+    expect(batches).toEqual([["a"], ["a"]]);
+    expect(cache.get("a")).toBe("a 2");
   });
 
   test("does not move an item that waits outside a full queue", async () => {

@@ -84,6 +84,20 @@ describe("while a batch waits before another call", () => {
     expect(of.clock.timers).toBe(0);
   });
 
+  test("its items come back even to a place that ready() has just given", async () => {
+    const of = rig<string>({ retry, maxQueueSize: 1 });
+    void of.batcher.submit("a");
+    await of.clock.settle();
+    const ready = watch(of.batcher.ready());
+    of.handler.open[0]?.reject(new Error("once"));
+    await of.clock.settle();
+    const blocked = watch(of.batcher.submit("b"));
+    expect([ready.state, of.batcher.stats()]).toMatchObject(["fulfilled", { waiting: 1, blocked: 1 }]);
+    await of.clock.advance(100);
+    await echoAll(of);
+    expect(blocked.state).toBe("fulfilled");
+  });
+
   test("blocked submits come in as soon as it runs again", async () => {
     const of = await resting(["a"], { maxQueueSize: 1, maxBatchSize: 1 });
     const blocked = watch(of.batcher.submit("b"));

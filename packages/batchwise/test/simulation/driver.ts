@@ -265,8 +265,13 @@ export class Driver {
     });
   }
 
+  /**
+   * Does nothing while batches wait for `open`: those items run already, and the model does not
+   * know which they are.
+   */
   #forget(equal: string, key: string | undefined): void {
     const model = this.#model;
+    if (model.isOpening && this.#batcher.inspect().length > 0) return;
     const deleted = model.deleted.length;
     model.forgets(equal, key);
     this.#batcher.forget(equal, key === undefined ? undefined : { key }).then(() => {
@@ -302,7 +307,9 @@ export class Driver {
     this.#batcher.ready().then(
       () => {
         this.readyOpen -= 1;
-        const { waiting } = this.#batcher.stats();
+        // Items of a call that failed in between are back, and may have taken the room.
+        const back = model.retrying().filter(({ lastCall }) => lastCall?.failedAt === model.now).length;
+        const waiting = this.#batcher.stats().waiting - back;
         const hasRoom = waiting < model.limits.maxQueueSize || model.isActing || model.isTangled;
         model.expect(hasRoom || model.isOpening, "ready", () => `resolved while ${waiting} wait`);
       },

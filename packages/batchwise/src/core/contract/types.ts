@@ -172,7 +172,8 @@ export interface BatcherControls {
   /**
    * Resolves when the queue has a free place for this caller; rejects with CLOSED if there will be
    * none. Each free place goes to one caller, in call order. Until the end of the turn no other
-   * caller of `ready()` gets it, but a submit without `ready()` may: submit at once.
+   * caller of `ready()` gets it, but a submit without `ready()` may, and so may items that wait
+   * for a retry: submit at once.
    */
   ready(): Promise<void>;
   /**
