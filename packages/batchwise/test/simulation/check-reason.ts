@@ -8,9 +8,11 @@ import type { Caller, Outcome, Place } from "./record.ts";
 /** A place's rank in the order: the smallest goes first. */
 export function rankOf({ world: { uses } }: Model, { since, priority, opener }: Place): number {
   const isSmall = uses.smallCallFirst > 0 && opener.isSmall;
-  // Longer than any time in a world.
-  const agingMs = Math.min(uses.priorityAgingMs, 1e9);
-  return since - (priority + (isSmall ? 0.5 : 0)) * agingMs;
+  // Without aging, priority decides first, then small calls, then time: 1e8 is longer than any.
+  const [stepMs, smallMs] = Number.isFinite(uses.priorityAgingMs)
+    ? [uses.priorityAgingMs, uses.priorityAgingMs / 2]
+    : [1e9, 1e8];
+  return since - priority * stepMs - (isSmall ? smallMs : 0);
 }
 
 /** All reasons for which the lane of these places may send a batch now. */

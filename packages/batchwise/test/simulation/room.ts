@@ -39,6 +39,5 @@ function goesFirst(model: Model, a: Place, b: Place): boolean {
   const difference = rankOf(model, a) - rankOf(model, b);
   if (difference !== 0) return difference < 0;
   if (a.since !== b.since) return a.since < b.since;
-  if (a.priority === b.priority) return a.isBefore(b);
-  return model.world.uses.priorityAgingMs === Number.POSITIVE_INFINITY && a.priority > b.priority;
+  return a.priority === b.priority && a.isBefore(b);
 }
