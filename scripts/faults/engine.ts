@@ -239,6 +239,12 @@ const admission: readonly Fault[] = [
     replace: "this.#queue.size",
   },
   {
+    name: "resolves ready() without room",
+    file: "core/submit/admission.ts",
+    find: "if (this.#ready === null || !this.#hasRoom()) return;\n    const given = this.#ready.splice(0, Math.max(0, this.#free() - this.#handedOut));",
+    replace: "if (this.#ready === null) return;\n    const given = this.#ready.splice(0);",
+  },
+  {
     name: "leaves room empty that a retry has made",
     file: "core/engine/scheduler.ts",
     find: "this.#grantSlots();\n    this.#admitBlocked();",

@@ -105,6 +105,7 @@ class Draft {
       if (random.chance(0.4)) return this.#flush();
       return { kind: random.pick(["pause", "pause", "resume"] as const) };
     }
+    if (this.#setting.uses.cache !== "none" && random.chance(0.1)) return this.#forget();
     const draw = random.next();
     if (draw < 0.3) return { kind: "submit", plans: this.#plans(1), isSpread: false };
     if (draw < 0.55) {
@@ -141,9 +142,12 @@ class Draft {
 
   #smallThing(): Action {
     const random = this.#random;
-    const { equals, keys } = this.#setting.uses;
-    if (equals === 0 || random.chance(0.4)) return { kind: random.pick(["look", "resetStats"] as const) };
-    return { kind: "forget", equal: this.#equal(), key: keys > 0 ? this.#key() : undefined };
+    const isLook = this.#setting.uses.equals === 0 || random.chance(0.4);
+    return isLook ? { kind: random.pick(["look", "resetStats"] as const) } : this.#forget();
+  }
+
+  #forget(): Action {
+    return { kind: "forget", equal: this.#equal(), key: this.#setting.uses.keys > 0 ? this.#key() : undefined };
   }
 
   #key(): string {
