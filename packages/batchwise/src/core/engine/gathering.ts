@@ -22,9 +22,10 @@ const SHORT_RUN_MS = 0.1;
 const ENOUGH = 16;
 
 /**
- * Of every further 16 runs, this many in a row still wait, to detect passes that bring items of
- * several turns. One is not enough: it may begin too late in its pass.
+ * Of so many further runs, at most some milliseconds, STILL_WAIT in a row wait, to detect passes
+ * that bring items of several turns. One is not enough: it may begin too late in its pass.
  */
+const CHECK_EVERY = 64;
 const STILL_WAIT = 2;
 
 export class Gathering {
@@ -41,7 +42,7 @@ export class Gathering {
   gate({ gather, maxWaitMs, clock }: ResolvedOptions, byTurn: "turn" | "open"): Gate {
     if (maxWaitMs > 0 || gather === "turn") return byTurn;
     if (gather === "tick") return "pass";
-    const isWorthIt = this.#alone % ENOUGH < STILL_WAIT;
+    const isWorthIt = this.#alone % CHECK_EVERY < STILL_WAIT;
     return this.#wasQuick && isWorthIt && clock === systemClock ? "pass" : byTurn;
   }
 
