@@ -18,7 +18,7 @@ import type {
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
-import { displayNameOf } from "../shapes/batch-names.ts";
+import { displayNameOf, tokenOf } from "../shapes/batch-names.ts";
 import { cancelBatch } from "../shapes/cancel-batch.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
@@ -27,7 +27,7 @@ import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { CONVERSE } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import type { BedrockCallOptions, BedrockClient, InvocationJobRequest } from "./client.ts";
-import { tokenOf, toProviderBatch } from "./job.ts";
+import { toProviderBatch } from "./job.ts";
 import { type BedrockAccountOptions, type BedrockSettings, resolveBedrockOptions } from "./options.ts";
 import { answering, toModelInput } from "./records.ts";
 import { toResultLine } from "./results.ts";

@@ -1,9 +1,8 @@
-// Bedrock's jobs: their names and tokens, and the provider batches that they are. Trusts no type.
-// Pure.
+// Converts Bedrock's jobs to provider batches. Trusts no type. Pure.
 
-import type { BatchName, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import type { ProviderBatch, ProviderState } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
-import { displayNameOf, readTag } from "../shapes/batch-names.ts";
+import { readToken } from "../shapes/batch-names.ts";
 import { count, countOrNull, figuresOf, timeOf } from "../shapes/counts.ts";
 import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
@@ -24,13 +23,6 @@ const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["failed", "failed"],
 ]);
 
-/** The beginning of our jobs' names. A token is the rest of a name: key, hyphen, attempt. */
-const NAME = "batchwise-";
-
-export function tokenOf(name: Pick<BatchName, "key" | "attempt">): string {
-  return displayNameOf(name).slice(NAME.length);
-}
-
 export function toProviderBatch(wire: unknown): ProviderBatch {
   const job = objectOf(wire);
   const id = text(job.jobArn);
@@ -49,11 +41,11 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     rawState,
     createdAt: timeOf(job.submitTime) ?? 0,
     expiresAt: timeOf(job.jobExpirationTime),
-    tag: readTag(`${NAME}${text(job.clientRequestToken)}`),
+    tag: readToken(text(job.clientRequestToken)),
     inputFileId: text(objectOf(objectOf(job.inputDataConfig).s3InputDataConfig).s3Uri),
     ...figures,
     // A failed job gives no results, even if records ran.
-    ran: state === "failed" ? null : (figures.ran ?? null),
+    ran: state === "failed" ? null : figures.ran,
     resultRefs: state === "failed" ? [] : resultsOf(job, id),
     failure: state === "failed" ? failureOf(text(job.message)) : null,
   };

@@ -41,7 +41,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     inputFileId: text(objectOf(batch.inputConfig).fileName),
     ...figures,
     // Cancelled and expired batches give no results, even if requests ran.
-    ran: state === "done" ? (figures.ran ?? null) : null,
+    ran: state === "done" ? figures.ran : null,
     resultRefs: refsOf(id, outputOf(wire)),
     failure: state === "failed" ? toFailure(operation.error) : null,
   };

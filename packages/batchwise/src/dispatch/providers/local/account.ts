@@ -19,6 +19,7 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { messageIn } from "../../format/client-error.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { tokenOf } from "../shapes/batch-names.ts";
 import { Outage } from "./answer.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { LineRunner } from "./line-runner.ts";
@@ -76,8 +77,8 @@ class LocalAccount extends AccountFields implements Account {
   }
 
   /** Creates nothing: `execute` runs the batch in the store. */
-  async create({ key, attempt }: CreateInput, _call: CallOptions): Promise<ProviderBatch> {
-    return batchOf(`${key}-${attempt}`);
+  async create(input: CreateInput, _call: CallOptions): Promise<ProviderBatch> {
+    return batchOf(tokenOf(input));
   }
 
   async list(_page: object, _call: CallOptions): Promise<ListPage> {

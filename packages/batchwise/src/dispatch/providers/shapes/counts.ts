@@ -31,7 +31,7 @@ export function figuresOf(
   succeeded: number,
   failed: number,
   settled: number = succeeded + failed,
-): Pick<ProviderBatch, "total" | "settled" | "ran" | "counts"> {
+): Required<Pick<ProviderBatch, "total" | "settled" | "ran" | "counts">> {
   if (total === null || total === 0) return { total: null, settled: null, ran: null, counts: null };
   return { total, settled, ran: succeeded + failed, counts: { total, succeeded, failed } };
 }

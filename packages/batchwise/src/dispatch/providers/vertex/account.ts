@@ -21,7 +21,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
-import { displayNameOf } from "../shapes/batch-names.ts";
+import { displayNameOf, tokenOf } from "../shapes/batch-names.ts";
 import { cancelAndLook } from "../shapes/google/google-cancel.ts";
 import { requestJson, type Transport, transportOf } from "../shapes/google/google-client.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
@@ -155,7 +155,7 @@ class VertexAccount extends AccountFields implements Account {
   async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
     const family = this.#models.familyOf(name.model);
     const open = (uri: string): AsyncGenerator<JsonObject> => readJsonLines(this.#storage.get(uri, call));
-    const input = batch.inputFileId ?? this.#storage.uriOf(`${INPUT}${name.key}-${name.attempt}.jsonl`);
+    const input = batch.inputFileId ?? this.#storage.uriOf(`${INPUT}${tokenOf(name)}.jsonl`);
     const names = family === "embedding" ? await TextNames.read(open(input), name.key) : null;
     const read = (line: JsonObject): ResultLine => toResultLine(family, line, batch, name, names);
     for (const folder of batch.resultRefs) yield* readResults(await this.#outputs(folder, call), open, read);
@@ -199,6 +199,6 @@ class VertexAccount extends AccountFields implements Account {
 }
 
 /** The output folder of one attempt, which nothing else uses. */
-function outputOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
-  return `${OUTPUT}${key}-${attempt}/`;
+function outputOf(name: Pick<BatchName, "key" | "attempt">): string {
+  return `${OUTPUT}${tokenOf(name)}/`;
 }

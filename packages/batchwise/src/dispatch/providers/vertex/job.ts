@@ -1,8 +1,8 @@
 // Converts Vertex AI's jobs, as the SDK or a list returns them, to our types. Trusts no type. Pure.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
-import { readTag } from "../shapes/batch-names.ts";
-import { timeOf } from "../shapes/counts.ts";
+import { readTag, TAG_KEY, tagMetadata } from "../shapes/batch-names.ts";
+import { figuresOf, timeOf } from "../shapes/counts.ts";
 import { toState } from "../shapes/google/google-jobs.ts";
 import { noListError } from "../shapes/lines/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
@@ -16,12 +16,12 @@ type JsonLike = { readonly [key: string]: unknown };
 
 /** The labels of a job. Values contain only lower-case letters, digits, _ and -. */
 export function labelsOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): Readonly<Record<string, string>> {
-  return { batchwise_key: key.toLowerCase(), batchwise_attempt: String(attempt) };
+  return tagMetadata({ key: key.toLowerCase(), attempt });
 }
 
 /** The list filter for the jobs of all attempts of a batch. */
 export function filterOf({ key }: Pick<BatchName, "key">): string {
-  return `labels.batchwise_key="${key.toLowerCase()}"`;
+  return `labels.${TAG_KEY}="${key.toLowerCase()}"`;
 }
 
 export function toProviderBatch(wire: unknown): ProviderBatch {
@@ -31,8 +31,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const rawState = text(job.state) ?? "";
   const state = toState(rawState) ?? "running";
   const isOver = ENDED.has(state);
-  const counts = countsOf(objectOf(job.completionStats));
-  const ran = counts === null ? null : counts.succeeded + counts.failed;
+  const { ran, ...figures } = countsOf(objectOf(job.completionStats));
   const createdAt = timeOf(job.createTime);
   // A folder without a name yet is in the requested one, which is the batch's own.
   const mustBe = state === "done" || (isOver && state !== "failed" && (ran ?? 0) > 0);
@@ -46,10 +45,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     expiresAt: createdAt === null ? null : createdAt + WINDOW_MS,
     tag: readTag(text(job.displayName)),
     inputFileId: inputOf(job.src),
-    total: counts?.total ?? null,
-    settled: counts?.total == null ? null : ran,
+    ...figures,
     ran: isOver ? ran : null,
-    counts: counts?.total == null ? null : { ...counts, total: counts.total },
     resultRefs: isOver && output !== null ? [output] : [],
     failure: state === "failed" ? toFailure(job.error) : null,
   };
@@ -77,20 +74,15 @@ function renamed(row: unknown): JsonLike {
   return { ...job, src, dest };
 }
 
-interface Counts {
-  /** null while Vertex AI does not know it. */
-  readonly total: number | null;
-  readonly succeeded: number;
-  readonly failed: number;
-}
-
-/** Counts: 64-bit numbers are strings, zeros may be absent, and -1 means unknown. */
-function countsOf(stats: { readonly [key: string]: unknown }): Counts | null {
-  if (Object.keys(stats).length === 0) return null;
+/**
+ * Counts: 64-bit numbers are strings, zeros may be absent, and -1 means unknown. Of a job whose
+ * total is unknown it is still known how many requests ran.
+ */
+function countsOf(stats: JsonLike): ReturnType<typeof figuresOf> {
   const [succeeded, failed] = [Math.max(0, count(stats.successfulCount)), Math.max(0, count(stats.failedCount))];
   const open = count(stats.incompleteCount);
-  const total = succeeded + failed + open;
-  return { total: open < 0 || total === 0 ? null : total, succeeded, failed };
+  const figures = figuresOf(open < 0 ? null : succeeded + failed + open, succeeded, failed);
+  return { ...figures, ran: Object.keys(stats).length === 0 ? null : succeeded + failed };
 }
 
 function count(value: unknown): number {

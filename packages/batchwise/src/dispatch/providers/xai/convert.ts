@@ -50,7 +50,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     tag: readTag(text(batch.name)),
     inputFileId: text(batch.input_file_id),
     ...figures,
-    ran: hasEnded ? (figures.ran ?? null) : null,
+    ran: hasEnded ? figures.ran : null,
     resultRefs: hasEnded && ran > 0 ? [id] : [],
     failure: failureOf(state, reason),
   };

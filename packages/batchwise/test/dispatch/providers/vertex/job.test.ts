@@ -53,6 +53,21 @@ describe("a job in our words", () => {
     expect([seen.state, seen.resultRefs.length, seen.ran]).toEqual([expected, isOver ? 1 : 0, isOver ? 9 : null]);
   });
 
+  test.each([
+    [{ successfulCount: "7", failedCount: "2" }, { total: 9, succeeded: 7, failed: 2 }, 9],
+    [{ successfulCount: "7", failedCount: "-1", incompleteCount: "3" }, { total: 10, succeeded: 7, failed: 0 }, 7],
+    [{ successfulCount: "7", incompleteCount: "many" }, { total: 7, succeeded: 7, failed: 0 }, 7],
+    [{ incompleteCount: "5" }, { total: 5, succeeded: 0, failed: 0 }, 0],
+    [{ successfulCount: "7", incompleteCount: "-1" }, null, 7],
+    [{ successfulCount: "0" }, null, 0],
+    [{}, null, null],
+  ])("with the counts %j", (completionStats, counts, ran) => {
+    const seen = toProviderBatch({ ...job, completionStats });
+    expect([seen.counts, seen.total, seen.settled]).toEqual([counts, counts?.total ?? null, counts && ran]);
+    expect(seen.ran).toBe(ran);
+    expect(toProviderBatch({ ...job, completionStats, state: "JOB_STATE_RUNNING" }).ran).toBe(null);
+  });
+
   test("whose counts are not known has none", () => {
     const running = { ...job, completionStats: { successfulCount: "3", incompleteCount: "-1" } };
     expect(toProviderBatch(running)).toMatchObject({ total: null, settled: null, ran: 3, counts: null });
