@@ -2,9 +2,9 @@
 // same delivery for the same attempt, and neither waits for the other.
 
 import type { DeliveriesInput } from "../../contract/store/calls.ts";
-import type { DeliveryReport, DeliveryRow, DeliveryState } from "../../contract/store/outcome-rows.ts";
+import type { DeliveryReport, DeliveryRow } from "../../contract/store/outcome-rows.ts";
 import type { Dialect } from "./dialect.ts";
-import { type Taken, withOutcomes } from "./outcomes.ts";
+import { keyOf, type RawDelivery, type Taken, withOutcomes } from "./outcomes.ts";
 import { atMost, type SqlValue } from "./statement.ts";
 import { all, count, run, runAll, type Steps } from "./steps.ts";
 
@@ -19,33 +19,21 @@ export function* deliver(dialect: Dialect, { reports, take, now }: DeliveriesInp
   return yield* withOutcomes(dialect, taken);
 }
 
-interface Delivery {
-  readonly cursor: number;
-  readonly sink: string;
-  readonly state: DeliveryState["state"];
-  readonly attempt: number;
-  readonly next_at: number;
-}
-
-function keyOf({ cursor, sink }: Pick<Delivery, "cursor" | "sink">): string {
-  return `${cursor} ${sink}`;
-}
-
 /**
  * Writes reports in order, each attempt once. Returns the change in the number of waiting
  * deliveries.
  */
 function* book(dialect: Dialect, reports: readonly DeliveryReport[]): Steps<number> {
-  const cursors = reports.map(({ cursor }) => cursor);
-  const rows = yield* all<Delivery>(
-    `SELECT cursor, sink, state, attempt, next_at FROM batchwise_delivery
-     WHERE ${dialect.among("cursor", "bigint")} AND ${dialect.among("sink", "text")}
+  const places = [reports.map(({ cursor }) => cursor), reports.map(({ sink }) => sink)];
+  const among = `${dialect.among("cursor", "bigint")} AND ${dialect.among("sink", "text")}`;
+  const rows = yield* all<RawDelivery>(
+    `SELECT cursor, sink, state, attempt, next_at FROM batchwise_delivery WHERE ${among}
      ORDER BY cursor, sink ${dialect.lock("batchwise_delivery")}`,
-    ...[cursors, reports.map(({ sink }) => sink)],
+    ...places,
   );
-  const logged = yield* all<Pick<Delivery, "cursor" | "sink" | "attempt">>(
-    `SELECT cursor, sink, attempt FROM batchwise_delivery_log WHERE ${dialect.among("cursor", "bigint")}`,
-    cursors,
+  const logged = yield* all<Taken>(
+    `SELECT cursor, sink, attempt FROM batchwise_delivery_log WHERE ${among}`,
+    ...places,
   );
   const known = new Map(rows.map((row) => [keyOf(row), row]));
   const attempts = new Set(logged.map((row) => `${keyOf(row)} ${row.attempt}`));

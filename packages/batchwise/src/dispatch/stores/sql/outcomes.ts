@@ -65,7 +65,7 @@ function* byIds(dialect: Dialect, ids: readonly string[]): Steps<RawOutcome[]> {
   return ids.flatMap((id) => known.get(id) ?? []);
 }
 
-/** A taken delivery. */
+/** A delivery and the number of its attempt. */
 export interface Taken {
   readonly cursor: number;
   readonly sink: string;
@@ -91,18 +91,12 @@ function outcomeRow(raw: RawOutcome, deliveries: OutcomeRow["deliveries"]): Outc
   return { ...facts, ...place, deliveries };
 }
 
-interface RawDelivery {
-  readonly cursor: number;
-  readonly sink: string;
+export interface RawDelivery extends Taken {
   readonly state: DeliveryState["state"];
-  readonly attempt: number;
   readonly next_at: number;
 }
 
-interface RawLog {
-  readonly cursor: number;
-  readonly sink: string;
-  readonly attempt: number;
+interface RawLog extends Taken {
   readonly at: number;
   readonly status_code: number | null;
   readonly error: string | null;
@@ -132,7 +126,7 @@ function* deliveryStates(dialect: Dialect, cursors: readonly number[]): Steps<Ma
   return states;
 }
 
-function keyOf({ cursor, sink }: Pick<RawLog, "cursor" | "sink">): string {
+export function keyOf({ cursor, sink }: Pick<Taken, "cursor" | "sink">): string {
   return `${cursor} ${sink}`;
 }
 
