@@ -63,6 +63,7 @@ export const STEPS: readonly string[] = [
   UPDATE batchwise_outcome SET code = left(
     regexp_replace(payload, '\\\\(\\\\|u0000|u[dD][89a-fA-F][0-9a-fA-F]{2})', '_', 'g')::json -> 'error' ->> 'code', 256
   ) WHERE status <> 'succeeded';
+  ${tables.codes}
   `,
   `
   -- Further shares, from transactions of callers, which may be long and so must not lock the row of

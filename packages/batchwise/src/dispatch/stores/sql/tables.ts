@@ -142,7 +142,6 @@ const TABLES = {
   ALTER TABLE batchwise_outcome ADD COLUMN job TEXT;
   ALTER TABLE batchwise_outcome ADD COLUMN code TEXT;
   CREATE INDEX batchwise_outcome_job ON batchwise_outcome (job, cursor) WHERE job IS NOT NULL;
-  CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
   CREATE INDEX batchwise_outcome_batch ON batchwise_outcome (batch, seq) WHERE batch IS NOT NULL;
   CREATE TABLE batchwise_usage (
     tenant TEXT NOT NULL, job TEXT NOT NULL, lane TEXT NOT NULL, requests INT NOT NULL, succeeded INT NOT NULL,
@@ -152,6 +151,9 @@ const TABLES = {
   ) KEYED;
   CREATE INDEX batchwise_usage_job ON batchwise_usage (job);
   CREATE TABLE batchwise_mark (name TEXT PRIMARY KEY, value TEXT NOT NULL) KEYED;
+  `,
+  codes: `
+  CREATE INDEX batchwise_outcome_code ON batchwise_outcome (code, seq) WHERE code IS NOT NULL;
   `,
   groups: `
   UPDATE batchwise_request SET lane = -lane WHERE pruned IS NULL AND -lane IN (SELECT id FROM batchwise_lane);

@@ -71,6 +71,7 @@ export const STEPS: readonly string[] = [
   -- SQLite reads no JSON that is nested more than 1,000 deep.
   UPDATE batchwise_outcome SET code = substr(json_extract(payload, '$.error.code'), 1, 256)
   WHERE status <> 'succeeded' AND json_valid(payload);
+  ${tables.codes}
   `,
   `
   -- Lanes in which nothing was ever enqueued are of groups: their numbers are below zero.

@@ -98,6 +98,13 @@ test("a prune finds by an index whether a group has requests, and goes over no o
   expect(steps.join("; ")).toMatch(/SEARCH r USING COVERING INDEX batchwise_request_group \(lane=\?/);
 });
 
+test("a prune finds the batches to delete by the index of those whose members have all been deleted", async () => {
+  const input = { before: NOW, batchesBefore: NOW, statuses: [], after: 0, limit: 100, now: NOW };
+  const steps = await plansOf("batchwise_batch", (store) => store.prune(input));
+  expect(steps).toContain("SEARCH batchwise_batch USING INDEX batchwise_batch_over (updated_at<?)");
+  expect(steps.filter((step) => step.startsWith("SCAN batchwise_batch"))).toEqual([]);
+});
+
 test("a page of members is cut before their requests and bodies are joined to it", async () => {
   const steps = await plansOf("batchwise_member", (store) =>
     store.requests({ batchKey: "k", fromOrd: 9, limit: 60, bodies: true }),
