@@ -53,8 +53,10 @@ export const BATCH_FIELDS = {
   flagsOrNull: ["inline"],
 } as const;
 
-type Kinds = Readonly<Record<keyof typeof BATCH_FIELDS, readonly (keyof BatchRow)[]>>;
 type Of<Kind extends keyof typeof BATCH_FIELDS> = (typeof BATCH_FIELDS)[Kind][number];
+type Missing = Exclude<keyof BatchRow, Of<keyof typeof BATCH_FIELDS> | "orphans">;
+/** The list does not have this type while a field is missing. */
+type Kinds = Readonly<Record<keyof typeof BATCH_FIELDS | Missing, readonly (keyof BatchRow)[]>>;
 type Blank = { readonly [Name in Of<"textsOrNull" | "numbersOrNull" | "flagsOrNull">]: null } & {
   readonly [Name in Of<"numbers">]: number;
 };
