@@ -53,7 +53,7 @@ export function servingOf<A extends AccountCandidate>(
 
 /**
  * The accounts for a lane that are not paused, best first: lowest used share of its limits relative
- * to its weight; among equal ones, fewest tokens in flight relative to its weight. Full ones last.
+ * to its weight; among equal ones, fewest tokens in flight relative to its weight.
  */
 export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
@@ -84,7 +84,7 @@ export function rankAccounts<A extends AccountCandidate>(
       load: (ledger?.tokens ?? 0) / account.weight,
     });
   }
-  return usable.sort((a, b) => Number(a.isFull) - Number(b.isFull) || a.used - b.used || a.load - b.load);
+  return usable.sort((a, b) => a.used - b.used || a.load - b.load);
 }
 
 /**
