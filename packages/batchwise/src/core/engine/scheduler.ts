@@ -216,25 +216,24 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Looks at the queue at an event that may come in the middle of a turn. */
   #look(): void {
-    this.#pump(this.#gathering.gate(this.services.options, "turn"));
+    this.#pump(null);
   }
 
-  #pump(gate: Gate): void {
+  /** `gate`: null where the gathering decides, in the middle of a turn. */
+  #pump(gate: Gate | null): void {
     if (this.#isPumping) {
       this.#pumpAgain = true;
       return;
     }
     // Releasing a limiter calls a user's function, which may call back.
-    if (this.#limiter === null && this.#hasNothingToDo()) {
-      this.#waitForEvent();
-    } else {
-      this.#gate = gate;
+    if (this.#limiter !== null || !this.#rests()) {
+      this.#gate = gate ?? this.#gathering.gate(this.services.options, "turn");
       this.#isPumping = true;
       try {
         this.#sendAll ??= () => {
           do {
             this.#pumpAgain = false;
-            while (this.#sendNext());
+            while (this.#sendNext() && !this.#rests());
           } while (this.#pumpAgain);
         };
         this.services.inContext(this.#sendAll);
@@ -270,7 +269,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Sends one batch, if one may go. True if another may follow. May open a turn. */
   #sendNext(): boolean {
-    if (this.#hasNothingToDo()) return this.#waitForEvent();
     const now = this.services.clock.now();
     this.services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
@@ -315,10 +313,12 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     return (!mustGo && this.next.target?.notBefore()) || 0;
   }
 
-  /** True if there is nothing to do: then neither clock nor limiter is needed. */
-  #hasNothingToDo(): boolean {
+  /** True if there is nothing to do, so that it waits for an event: no clock is read. */
+  #rests(): boolean {
     if (!this.services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
-    return this.slots.next === undefined && !this.#mayClose();
+    if (this.slots.next !== undefined || this.#mayClose()) return false;
+    this.#waitForEvent();
+    return true;
   }
 
   /**

@@ -13,9 +13,13 @@ export class Slots {
   #queued: Batch[] | null = null;
   #pausing: Set<Batch> | null = null;
   #busy = 0;
+  /** Stages in which a batch may be without a slot. */
+  readonly #outerStages: number;
 
   constructor(services: Pick<Services, "options" | "stages">) {
+    const { prepare, finish } = services.stages;
     this.#services = services;
+    this.#outerStages = (prepare === undefined ? 0 : 1) + (finish === undefined ? 0 : 1);
   }
 
   /** Batches that run, are prepared ahead, or finish, in any order. */
@@ -50,9 +54,7 @@ export class Slots {
   get mayStart(): boolean {
     const { options, stages } = this.#services;
     const { concurrency, prefetch } = options;
-    // Batches may be in the other stages without a slot.
-    const outerStages = (stages.prepare === undefined ? 0 : 1) + (stages.finish === undefined ? 0 : 1);
-    if (this.#running.length >= concurrency + Math.max(1, prefetch * outerStages)) return false;
+    if (this.#running.length >= concurrency + Math.max(1, prefetch * this.#outerStages)) return false;
     const queued = this.#queued?.length ?? 0;
     if (this.isFree && queued === 0) return true;
     return stages.prepare !== undefined && queued < prefetch;
