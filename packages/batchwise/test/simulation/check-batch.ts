@@ -2,7 +2,7 @@
 // only one batch, and no better choice of items.
 
 import type { BatchContext } from "batchwise";
-import { checkReason, rankOf } from "./check-reason.ts";
+import { checkReason, mayGo, rankOf } from "./check-reason.ts";
 import { type Model, sum } from "./model.ts";
 import type { Batch, Call, Place } from "./record.ts";
 
@@ -173,7 +173,7 @@ function checkRetriesFirst(model: Model, { batchId }: Call): void {
 
 function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly Place[], context: BatchContext): void {
   const { uses } = model.world;
-  const lane = rest.filter((place) => place.key === context.key);
+  const lane = rest.filter((place) => place.key === context.key && mayGo(model, place));
   if (uses.order === "length") {
     checkFirst(model, places, lane);
     return;
@@ -181,7 +181,7 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
   for (const left of lane) {
     const later = places.find((place) => isSameLine(model, left, place) && left.isBefore(place));
     model.expect(later === undefined, "FIFO", () => `${later?.item.id} overtook ${left.item.id}`);
-    if (uses.tenants > 0 || uses.cache === "async" || model.isPaused) continue;
+    if (uses.tenants > 0 || uses.cache === "async") continue;
     const lower = places.find((place) => rankOf(model, place) > rankOf(model, left));
     model.expect(lower === undefined, "rank", () => `${lower?.item.id} went before ${left.item.id}`);
   }
@@ -201,7 +201,7 @@ function checkFirst(model: Model, places: readonly Place[], lane: readonly Place
   for (const left of lane) {
     const isOvertaken = places.every((place) => isSameLine(model, left, place) && left.isBefore(place));
     model.expect(!isOvertaken, "the first goes", () => `${listOf(places)} went before ${left.item.id}`);
-    if (tenants > 0 || cache === "async" || model.isPaused) continue;
+    if (tenants > 0 || cache === "async") continue;
     const isMoreUrgent = places.every((place) => rankOf(model, place) > rankOf(model, left));
     model.expect(!isMoreUrgent, "rank", () => `${listOf(places)} went before ${left.item.id}`);
   }

@@ -69,9 +69,12 @@ function isCostFull(model: Model, lane: readonly Place[]): boolean {
 }
 
 /** While paused, a flush sends only the items that it covers. */
+export function mayGo(model: Model, place: Place): boolean {
+  return !model.isPaused || model.isClosed || isUnderFlush(model, place);
+}
+
 function checkCovered(model: Model, places: readonly Place[]): void {
-  if (!model.isPaused || model.isClosed) return;
-  const other = places.find((place) => !isUnderFlush(model, place));
+  const other = places.find((place) => !mayGo(model, place));
   model.expect(other === undefined, "flush", () => `sent ${other?.item.id} while paused, which no flush covers`);
 }
 
