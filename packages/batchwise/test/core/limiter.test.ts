@@ -1,6 +1,6 @@
 // A whole batcher with a limiter, on the virtual clock. test/limits tests the limiter itself.
 
-import { type BatchOptions, createBatcher, rateLimiter } from "batchwise";
+import { type BatchOptions, createBatcher, type RateLimiter, rateLimiter } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, type Rig, range, rig, thrownBy, watch } from "../support.ts";
 
@@ -166,6 +166,23 @@ describe("the limit of cost", () => {
     void of.batcher.submitMany([1, 1, 1, 1, 6, 6]);
     await of.clock.settle();
     expect(of.handler.batches).toEqual([[1, 1, 1], [1, 6], [6]]);
+  });
+
+  test("does not raise `maxBatchCost` for items that `reserve` submits", async () => {
+    const urgent = [2, 2];
+    const limiter: RateLimiter = {
+      reserve: () => {
+        void of.batcher.submitMany(urgent.splice(0), { priority: 1 });
+        return { granted: true, cost: 6 };
+      },
+      giveBack: () => {},
+      withdraw: () => {},
+      hold: () => {},
+    };
+    const of = rig<number>({ limiter, cost: (item) => item, maxBatchCost: 3, oversize: "alone", concurrency: 3 });
+    void of.batcher.submit(12);
+    await of.clock.settle();
+    expect(of.handler.batches).toEqual([[12], [2], [2]]);
   });
 });
 

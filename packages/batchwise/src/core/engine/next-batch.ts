@@ -169,7 +169,8 @@ export class NextBatch implements ChoiceState, TargetView {
     if (this.#limiter === null || whole.entries.length === 0) return whole;
     const granted = this.#limiter.ask(whole.cost, false);
     if (granted === null) return null;
-    if (granted >= whole.cost) return whole;
+    // An item over the cap is alone, and cannot be cut to the grant.
+    if (granted >= Math.min(whole.cost, caps.maxBatchCost)) return whole;
     return { ...this.packer.pack(lane, { ...caps, maxBatchCost: granted }, now, upTo), full: whole.full };
   }
 }
