@@ -250,9 +250,13 @@ export class Model {
     this.expect(isTime, "runMs", () => `${id} ran ${runMs}, not ${this.now - batch.startedAt}`);
   }
 
-  /** False if all callers left between two calls, or before a call without a slot had ended. */
-  #hasEndedCall({ lastCall: { failedAt, isRunning, open, hasFinished, startedAt } }: Batch): boolean {
+  /**
+   * False if all callers left between two calls, before the handler's `run`, or before a call
+   * without a slot had ended.
+   */
+  #hasEndedCall({ lastCall: { places, failedAt, isRunning, open, hasFinished, startedAt } }: Batch): boolean {
     const { handlerTimeoutMs = Number.POSITIVE_INFINITY } = this.world.uses;
+    if (!isRunning && places.every((place) => place.isGone(this.now))) return false;
     if (failedAt < Number.POSITIVE_INFINITY) return failedAt === this.now;
     return (isRunning && open <= 0 && hasFinished) || this.now >= startedAt + handlerTimeoutMs;
   }
