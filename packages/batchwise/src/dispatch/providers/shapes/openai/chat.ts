@@ -127,7 +127,7 @@ export function wordsOf(part: JsonObject, place: string, { refuse, own }: ChatRu
   return words;
 }
 
-/** The object in an image, audio or file, which the part has to be. Its fields and the part's are known. */
+/** The object in an image, audio or file: the part is one. Its fields and the part's are known. */
 export function innerOf(part: JsonObject, place: string, { refuse, own }: ChatRules): JsonObject {
   const type = part.type as keyof typeof INNER;
   checkFields(part, PART[type], place, refuse, own.part);
