@@ -1,7 +1,7 @@
 // Decides whether one of our batches may be tied to the provider batch that an operator names. A
 // match that only results can prove is unverified. Pure.
 
-import { isTagged } from "../batches/find/adoption.ts";
+import { isPast, isTagged } from "../batches/find/adoption.ts";
 import { hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
 import type { TagKind } from "../contract/tag-kind.ts";
@@ -24,6 +24,9 @@ export function judgeNamed(
   const taken = others.find((other) => other.key !== batch.key && owns(other, seen.id));
   if (taken !== undefined) return refused(`it belongs to batch ${taken.key}`);
   if (seen.tag !== null && seen.tag.key !== batch.key) return refused(`it carries the tag of ${seen.tag.key}`);
+  if (isPast(batch, seen)) {
+    return refused(`it is attempt ${seen.tag?.attempt}, which failed, and attempt ${batch.submitAttempt} may run`);
+  }
   const { total } = seen;
   if (total !== null && (total < batch.remaining || total > batch.requests)) {
     const open = batch.remaining === batch.requests ? "" : `, ${batch.remaining} of which are open`;

@@ -87,6 +87,11 @@ const cases: readonly Case[] = [
   },
   { name: "has failed and carries our tag", seen: { tag: ours, state: "failed" }, is: "verified" },
   {
+    ...{ name: "has failed and is an earlier attempt", batch: { submitAttempt: 3 } },
+    ...{ seen: { tag: ours, state: "failed" }, is: /it is attempt 1, which failed, and attempt 3 may run$/ },
+  },
+  { name: "is an earlier attempt that runs", batch: { submitAttempt: 3 }, seen: { tag: ours }, is: "verified" },
+  {
     ...{ name: "was cancelled and counts what ran", tag: "none", seen: { state: "cancelled", ran: 2 } },
     is: "unverified",
   },

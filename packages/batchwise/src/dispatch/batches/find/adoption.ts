@@ -41,9 +41,19 @@ export function decideAdoption(batch: BatchRow, tag: TagKind, look: Look): Adopt
 }
 
 function match(batch: BatchRow, listed: readonly ProviderBatch[]): Adoption {
-  const ours = listed.filter((seen) => isTagged(batch, seen)).toSorted(byWorth);
-  const [best, ...extras] = ours;
-  return best === undefined ? { kind: "absent" } : { kind: "adopt", batch: best, verified: true, extras };
+  const ours = listed.filter((seen) => isTagged(batch, seen));
+  const past = (seen: ProviderBatch): number => Number(isPast(batch, seen));
+  const [best, ...extras] = ours.toSorted((a, b) => past(a) - past(b) || byWorth(a, b));
+  if (best === undefined || isPast(batch, best)) return { kind: "absent" };
+  return { kind: "adopt", batch: best, verified: true, extras };
+}
+
+/**
+ * True for a failed batch of an earlier attempt. The last attempt may still run, so the requests
+ * must not be sent again because this one failed.
+ */
+export function isPast({ submitAttempt }: BatchRow, { state, tag }: ProviderBatch): boolean {
+  return state === "failed" && tag !== null && tag.attempt < submitAttempt;
 }
 
 /** True if the provider's batch has our key or was made from our file. */

@@ -41,6 +41,23 @@ describe("of the batches in a listing", () => {
       "b",
     ],
     [
+      "one of an earlier attempt that failed does not stand for the last attempt",
+      { ...lost, submitAttempt: 2 },
+      "metadata",
+      look([providerBatch("a", { ...ours, state: "failed" })]),
+      "absent",
+    ],
+    [
+      "of two that failed the one of the last attempt is kept",
+      { ...lost, submitAttempt: 2 },
+      "metadata",
+      look([
+        providerBatch("a", { ...ours, state: "failed", createdAt: 1 }),
+        providerBatch("b", { tag: { ...ours.tag, attempt: 2 }, state: "failed" }),
+      ]),
+      "b",
+    ],
+    [
       "an earlier attempt that ended is not taken again",
       orphaned("a"),
       "metadata",
