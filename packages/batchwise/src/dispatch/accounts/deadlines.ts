@@ -8,7 +8,6 @@ import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 import type { LaneRow } from "../contract/store/probe.ts";
 import type { LaneName } from "../format/encode.ts";
 import { outageOn } from "./outage.ts";
-import { opennessOf, type Pauses } from "./pauses.ts";
 import { rankAccounts } from "./rank-accounts.ts";
 
 /**
@@ -21,7 +20,7 @@ export const LEAST_TRIAL_MS = 3_600_000;
 export interface Prospect {
   /** When it accepts a batch: now or earlier; later, if it is blocked; Infinity if unknown. */
   readonly opensAt: number;
-  /** Time of a batch, in ms. */
+  /** Time of a batch, in ms. Infinity for a fallback account that takes only a probe of the lane. */
   readonly turnaroundMs: number;
   /** False until one of its batches has ended. */
   readonly isKnown: boolean;
@@ -31,21 +30,19 @@ export interface Prospect {
 export interface Outlook {
   /** Requests with an earlier deadline would return too late. */
   readonly lateBefore: number;
-  /** A fallback account takes them now and is sooner. */
+  /** A fallback account takes them now and is sooner, or no other account opens in time. */
   readonly isRescued: boolean;
 }
 
-/** When the account accepts a batch of the lane. */
+/** When the account accepts a batch of the lane, by its ledgers. */
 export function opensAt(
   account: Account,
   lane: Pick<LaneName, "endpoint" | "model">,
   ledgers: ReadonlyMap<string, LedgerRow>,
-  pauses: Pauses,
   now: number,
 ): number {
-  const isClosed = opennessOf(pauses, { ...lane, account: account.name }, now) !== "open";
   const [choice] = rankAccounts([account], lane, ledgers, now);
-  if (isClosed || choice?.isFull) return Number.POSITIVE_INFINITY;
+  if (choice?.isFull) return Number.POSITIVE_INFINITY;
   const held = outageOn(ledgers.get(account.name), now)?.holdUntil ?? 0;
   if (choice !== undefined) return Math.max(now, held);
   const names = [account.name, ledgerName(account.name, account.capabilities.ledgerScope, lane.model)];
@@ -70,7 +67,9 @@ export function outlookOf(
   // An account that opens after the deadline does not count.
   const sending = first.filter(({ opensAt }) => opensAt < deadlineAt);
   const expected = Math.min(...sending.map((one) => backAt(one.opensAt, one)), Number.POSITIVE_INFINITY);
-  const isRescued = second.some((one) => one.opensAt <= now && now + one.turnaroundMs < expected);
+  const isSooner = ({ turnaroundMs }: Prospect): boolean =>
+    expected === Number.POSITIVE_INFINITY || now + turnaroundMs < expected;
+  const isRescued = second.some((one) => one.opensAt <= now && isSooner(one));
   return { lateBefore, isRescued };
 }
 

@@ -3,7 +3,7 @@
 // account also serves.
 
 import { opensAt, type Prospect } from "../accounts/deadlines.ts";
-import type { Pauses } from "../accounts/pauses.ts";
+import { opennessOf, type Pauses } from "../accounts/pauses.ts";
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
@@ -38,7 +38,11 @@ export class Prospects {
     this.#clock = clock;
   }
 
-  /** An unknown batch time counts as the longest; at fallback accounts as none, as they promise. */
+  /**
+   * An unknown batch time counts as the longest; at fallback accounts as none, as they promise. A
+   * fallback account that may take a probe of the lane counts as open and endlessly slow, so that
+   * requests go there that no other account takes in time; any other account counts as closed.
+   */
   async of(
     accounts: readonly Account[],
     lane: LaneName,
@@ -50,8 +54,13 @@ export class Prospects {
     const now = this.#clock.now();
     return accounts.map((account, index) => {
       const known = turnarounds[index] ?? null;
-      const turnaroundMs = known ?? (areFallback ? 0 : windowMsOf(account));
-      return { opensAt: opensAt(account, lane, ledgers, pauses, now), turnaroundMs, isKnown: known !== null };
+      const openness = opennessOf(pauses, { ...lane, account: account.name }, now);
+      const isProbed = areFallback && openness === "probe";
+      return {
+        opensAt: openness === "open" || isProbed ? opensAt(account, lane, ledgers, now) : Number.POSITIVE_INFINITY,
+        turnaroundMs: isProbed ? Number.POSITIVE_INFINITY : (known ?? (areFallback ? 0 : windowMsOf(account))),
+        isKnown: known !== null,
+      };
     });
   }
 

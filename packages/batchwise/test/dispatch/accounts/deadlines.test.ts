@@ -27,6 +27,8 @@ test.each<[string, Prospect[], Prospect[], number, number, boolean]>([
   ],
   ["and none that is closed", [slow], [of(NOW + 1, 0)], HOUR, HOUR, false],
   ["and the open one of two", [slow], [of(NEVER, 0), quick], HOUR, HOUR, true],
+  ["and none that takes only a probe", [slow], [of(NOW, NEVER)], HOUR, HOUR, false],
+  ["and one that takes a probe where the account is closed", [of(NEVER, HOUR)], [of(NOW, NEVER)], HOUR, HOUR, true],
 ])("requests are late %s", (_, first, second, deadlineMs, lateMs, isRescued) => {
   const outlook = outlookOf(first, second, NOW + deadlineMs, NOW);
   expect(outlook).toEqual({ lateBefore: NOW + lateMs, isRescued });

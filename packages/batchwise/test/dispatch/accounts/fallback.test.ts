@@ -4,20 +4,24 @@
 import { describe, expect, test } from "vitest";
 import { servingOf } from "../../../src/dispatch/accounts/rank-accounts.ts";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/store/rows.ts";
 import { turnaroundOf } from "../../../src/dispatch/runtime/prospects.ts";
 import { batchRow } from "../support/rows.ts";
-import { SIM_LIMITS, SimProvider } from "../support/simulation/sim-provider.ts";
+import { type Fate, SIM_LIMITS, type SimOptions, SimProvider } from "../support/simulation/sim-provider.ts";
+import { typoIn } from "../support/simulation/sim-refusals.ts";
 import { ask, isAtRest, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-function rig(minRequests: number, options: Partial<DispatcherOptions> = {}) {
+/** `slowFate`: of the calls of the account that is no fallback. */
+function rig(minRequests: number, options: Partial<DispatcherOptions> = {}, slowFate: () => Fate = () => ({})) {
   const here = world();
-  const slow = new SimProvider({ time: here.time, plan: () => ({ runMs: 2 * HOUR }) });
-  const quick = new SimProvider({ time: here.time, plan: () => ({ validateMs: 0, runMs: MINUTE }) });
+  const slow = new SimProvider({ time: here.time, fate: slowFate, plan: () => ({ runMs: 2 * HOUR }) });
+  const plan: SimOptions["plan"] = ({ identities }) => ({ validateMs: 0, runMs: MINUTE, failure: typoIn(identities) });
+  const quick = new SimProvider({ time: here.time, plan });
   const limits = { ...SIM_LIMITS, minRequests };
   const accounts: Account[] = [
     quick.account({ fallback: true }, { name: "quick", weight: 1_000 }),
@@ -76,6 +80,45 @@ test("takes requests that would be late, by the recent durations of batches, and
   const urgent = await Promise.all(names(10, 13).map((name) => dispatcher.result(name)));
   expect(urgent.map(({ status, attempts }) => [status, attempts])).toEqual(new Array(3).fill(["succeeded", 1]));
   expect((await dispatcher.usage()).map(({ ended }) => ended.succeeded)).toEqual([20]);
+});
+
+describe("that has refused three lines in a row", () => {
+  const near = 10 * MINUTE;
+  const refuse = async ({ rest, time }: ReturnType<typeof rig>, dispatcher: Dispatcher): Promise<void> => {
+    for (const name of ["typo-1", "typo-2", "typo-3"]) {
+      await dispatcher.enqueue(ask(name, { deadlineAt: time.now() + near }));
+      await rest();
+    }
+  };
+
+  test.each([
+    ["before", 0],
+    ["after", 15 * MINUTE],
+  ])("takes one request, then the others, when its only alternative is paused %s a batch was closed", async (_, ms) => {
+    let refusal: Fate = {};
+    const here = rig(1, {}, () => refusal);
+    const { quick, ran, rest, start, time } = here;
+    const dispatcher = await start();
+    await refuse(here, dispatcher);
+    refusal = { refuse: { kind: "authOrBilling", code: "402", message: "No credit." } };
+    if (ms === 0) await dispatcher.pauseAccount("slow");
+    await dispatcher.enqueueMany(many(0, 5, { deadlineAt: time.now() + 4 * HOUR }));
+    await time.advance(ms);
+    await dispatcher.pauseAccount("slow");
+    await rest();
+    expect(ran(quick)).toEqual(names(0, 5));
+    expect(quick.batches.map(({ total }) => total)).toEqual([1, 1, 1, 1, 4]);
+  });
+
+  test("takes nothing that another account takes", async () => {
+    const here = rig(1);
+    const { slow, quick, ran, rest, start, time } = here;
+    const dispatcher = await start();
+    await refuse(here, dispatcher);
+    await dispatcher.enqueueMany(many(0, 5, { deadlineAt: time.now() + near }));
+    await rest();
+    expect([ran(slow), ran(quick)]).toEqual([names(0, 5), []]);
+  });
 });
 
 test("that is the only account serves like any other", async () => {
