@@ -20,7 +20,7 @@ export const LEAST_TRIAL_MS = 3_600_000;
 export interface Prospect {
   /** When it accepts a batch: now or earlier; later, if it is blocked; Infinity if unknown. */
   readonly opensAt: number;
-  /** Time of a batch, in ms. Infinity for a fallback account that takes only a probe of the lane. */
+  /** Time of a batch, in ms. Infinity for a fallback account that takes only a probe. */
   readonly turnaroundMs: number;
   /** False until one of its batches has ended. */
   readonly isKnown: boolean;
