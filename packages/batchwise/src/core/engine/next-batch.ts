@@ -149,11 +149,9 @@ export class NextBatch implements ChoiceState, TargetView {
     const { maxBatchSize, batchCost, maxBatchCost } = this.#admission.caps;
     if (this.services.options.maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum" || this.services.signals !== null) return null;
-    const entries = this.queue.whole(maxBatchSize);
-    if (entries === null) return null;
-    let cost = 0;
-    for (let index = 0; index < entries.length; index += 1) cost += (entries[index] as Entry).cost;
-    if (cost > maxBatchCost) return null;
+    const chunk = this.queue.whole(maxBatchSize);
+    if (chunk === null || chunk.cost > maxBatchCost) return null;
+    const { entries, cost } = chunk;
     if (entries.length >= maxBatchSize) return { entries, cost, full: "size" };
     if (cost >= maxBatchCost) return { entries, cost, full: "cost" };
     return { entries, cost, full: this.isQueueFull ? "size" : null };

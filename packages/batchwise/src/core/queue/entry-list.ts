@@ -1,5 +1,6 @@
 // Waiting entries by age, in linked chunks: adding the youngest is O(1) at any depth, and an entry
-// leaves without a search, because its chunk is its holder.
+// leaves without a search, because its chunk is its holder. A batch that takes a whole chunk touches
+// none of its entries.
 
 import { type Ends, Linked, link, unlink } from "../time/linked-list.ts";
 import type { Moment } from "../time/turn.ts";
@@ -39,22 +40,68 @@ export class Chunk extends WaitingHolder<Chunk> {
   readonly list: EntryList;
   /** In order of age. */
   entries: Entry[];
+  /** Sum of their costs; NaN since others than the youngest have come or left. */
+  #cost = 0;
+  taker: EntryHolder | null = null;
 
   constructor(list: EntryList, entries: Entry[]) {
     super();
     this.list = list;
     this.entries = entries;
-    for (const entry of entries) entry.holder = this;
+    for (const entry of entries) this.#hold(entry);
   }
 
   get line(): EntryOwner {
     return this.list.line;
   }
 
+  override get isWaiting(): boolean {
+    return this.taker === null;
+  }
+
+  override left(entry: Entry, dueAt: number = Infinity): void {
+    if (this.taker === null) super.left(entry);
+    else this.taker.left(entry, dueAt);
+  }
+
+  override update(entry: Entry, joined: Urgency): void {
+    if (this.taker === null) super.update(entry, joined);
+    else this.taker.update(entry, joined);
+  }
+
+  /** Sum of its entries' costs. */
+  get cost(): number {
+    if (Number.isNaN(this.#cost)) this.#cost = this.entries.reduce((sum, { cost }) => sum + cost, 0);
+    return this.#cost;
+  }
+
   push(entry: Entry): void {
     this.entries.push(entry);
-    entry.holder = this;
+    this.#hold(entry);
   }
+
+  #hold(entry: Entry): void {
+    entry.holder = this;
+    this.#cost += entry.cost;
+  }
+
+  insert(index: number, entry: Entry): void {
+    this.entries.splice(index, 0, entry);
+    entry.holder = this;
+    this.#cost = Number.NaN;
+  }
+
+  remove(start: number, count: number): void {
+    if (start === 0 && count === 1) this.entries.shift();
+    else this.entries.splice(start, count);
+    this.#cost = Number.NaN;
+  }
+}
+
+/** The chunk whose entries are just these; null if there is none. */
+export function chunkOf(entries: readonly Entry[]): Chunk | null {
+  const holder = entries[0]?.holder;
+  return holder instanceof Chunk && holder.entries === entries ? holder : null;
 }
 
 /** Reads entries in order, and changes nothing. Not to be used after a change. */
@@ -141,8 +188,7 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
       chunk = chunk.next as Chunk;
     }
     const { entries } = chunk;
-    entries.splice(entries.findIndex(isYounger), 0, entry);
-    entry.holder = chunk;
+    chunk.insert(entries.findIndex(isYounger), entry);
     if (entries.length > LONGEST_CHUNK) link(this, new Chunk(this, entries.splice(LONGEST_CHUNK / 2)), chunk);
     return this.oldest === entry;
   }
@@ -159,13 +205,8 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
       let count = 1;
       while (index + count < end && held[start + count] === entries[index + count]) count += 1;
       index += count;
-      if (count === held.length) {
-        this.#drop(chunk);
-      } else if (start === 0 && count === 1) {
-        held.shift();
-      } else {
-        held.splice(start, count);
-      }
+      if (count === held.length) this.#drop(chunk);
+      else chunk.remove(start, count);
     }
   }
 
@@ -179,11 +220,11 @@ export abstract class EntryList implements Ends<Chunk>, EntryOrder {
     chunk.entries = NONE;
   }
 
-  /** The first `most` entries, or all if fewer, if just these are in the first chunk; else null. */
-  whole(most: number): readonly Entry[] | null {
+  /** The first chunk, if it has just the first `most` entries, or all if fewer; else null. */
+  whole(most: number): Chunk | null {
     const { first } = this;
     if (first === null || first.entries.length > most) return null;
-    return first.next === null || first.entries.length === most ? first.entries : null;
+    return first.next === null || first.entries.length === most ? first : null;
   }
 
   reader(upTo: number): Reader {

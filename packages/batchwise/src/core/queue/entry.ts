@@ -13,6 +13,8 @@ import type { Recipient, Resolve } from "./recipient.ts";
 export interface EntryHolder {
   /** True while its entries wait, false while they run. */
   readonly isWaiting: boolean;
+  /** The batch that has taken all of its entries, if one has: it holds them through this holder. */
+  readonly taker?: EntryHolder | null;
   /**
    * Called when an entry has left early. `dueAt`: the deadline of its last caller; Infinity if
    * there was none.
@@ -85,6 +87,11 @@ export class Entry {
 
   get isWaiting(): boolean {
     return this.holder?.isWaiting ?? false;
+  }
+
+  /** The batch that has it; its holder while it waits. */
+  get keeper(): EntryHolder | null {
+    return this.holder?.taker ?? this.holder;
   }
 
   isLessUrgentThan({ priority, isSmall }: Urgency): boolean {

@@ -3,7 +3,7 @@
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
-import { LONGEST_CHUNK } from "./entry-list.ts";
+import { type Chunk, chunkOf, LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
 import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
 import { leadOf } from "./rank.ts";
@@ -79,7 +79,7 @@ export class Queue implements LaneOwner {
    * The first `most` entries, or all if they are fewer, if only one line of entries without a key
    * has any and they need not be copied; else null.
    */
-  whole(most: number): readonly Entry[] | null {
+  whole(most: number): Chunk | null {
     if (this.lineCount !== 1 || this.isFlushed || this.#isFair) return null;
     const line = this.mostUrgentLine as Line;
     return line.lane.key === undefined ? line.whole(most) : null;
@@ -196,6 +196,14 @@ export class Queue implements LaneOwner {
   take(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     if (entries.length === 0) return NO_FLUSHES;
     const { lane } = lineOf(entries[0] as Entry);
+    const whole = chunkOf(entries);
+    if (whole !== null) {
+      const { cost } = whole;
+      whole.taker = holder;
+      (whole.line as Line).take(entries, 0, entries.length);
+      lane.noteLeft(entries.length, cost);
+      return NO_FLUSHES;
+    }
     const flushes = lane.flushes?.batchStarted(entries) ?? NO_FLUSHES;
     const isWatched = this.#keepsDeadlines || lane.flushes !== null;
     let cost = 0;

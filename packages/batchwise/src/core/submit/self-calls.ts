@@ -118,7 +118,7 @@ export class SelfCalls {
     const batch = caller();
     if (batch === undefined) return;
     const own = batch.selfCalls.#calls?.get(batch);
-    if (own?.entry && (own.entry === entry || shared.holder === (batch as unknown))) own.entry = shared;
+    if (own?.entry && (own.entry === entry || shared.keeper === (batch as unknown))) own.entry = shared;
   }
 
   /** Call when a batch has ended after this run time. */
@@ -185,7 +185,7 @@ export class SelfCalls {
         if (callers.length < to.#services.options.concurrency) return null;
         for (const each of callers) circle.add(each);
       } else if (entry !== null) {
-        const holder = entry.holder as unknown as CallingBatch | null;
+        const holder = entry.keeper as unknown as CallingBatch | null;
         if (!holder?.selfCalls) return null;
         circle.add(holder);
       }
@@ -201,5 +201,5 @@ function caller(): CallingBatch | undefined {
 
 /** True for an unanswered item of the batch itself. */
 function isOfBatch(entry: Entry, batch: CallingBatch): boolean {
-  return entry.recipient !== null && entry.holder === (batch as unknown);
+  return entry.recipient !== null && entry.keeper === (batch as unknown);
 }

@@ -34,9 +34,13 @@ class Pair {
 
   #takeWhole(count: number): void {
     const { queue } = this.#kit;
-    const entries = queue.whole(count) ?? [];
+    const chunk = queue.whole(count);
+    const entries = chunk?.entries ?? [];
     const items = entries.map(({ item }) => item);
-    queue.take(entries, otherHolder());
+    expect(chunk?.cost ?? 0).toBe(entries.reduce((sum, { cost }) => sum + cost, 0));
+    const holder = otherHolder();
+    queue.take(entries, holder);
+    expect(entries.every(({ keeper, isWaiting }) => keeper === holder && !isWaiting)).toBe(true);
     expect(items).toEqual(this.#waiting.splice(0, items.length));
   }
 
@@ -58,7 +62,7 @@ class Pair {
     const ids = range(count).map((index) => this.#next + index);
     this.#next += count;
     this.#waiting.push(...ids);
-    if (how === "push") this.#kit.push(...ids.map((id) => ({ id })));
+    if (how === "push") this.#kit.push(...ids.map((id) => ({ id, cost: 1 + (id % 3) })));
     else if (how === "push plain") for (const id of ids) this.#kit.queue.push(plainOf(id));
     else this.#kit.queue.pushAll(ids.map((id) => plainOf(id)));
   }
@@ -95,7 +99,7 @@ describe("entries of one line", () => {
 });
 
 describe("a whole chunk", () => {
-  const ids = (entries: readonly Entry[] | null) => entries?.map(({ item }) => item);
+  const ids = (chunk: { readonly entries: readonly Entry[] } | null) => chunk?.entries.map(({ item }) => item);
 
   test("is the next batch if it has as many entries as a batch, or all", () => {
     const kit = new Kit();
