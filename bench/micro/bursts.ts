@@ -20,7 +20,7 @@ import {
 
 type Config = { bursts: number; burst: number; maxBatchSize: number; warmups: number; runs: number };
 
-const defaults: Config = { bursts: 100, burst: 1_000, maxBatchSize: 100, warmups: 30, runs: 9 };
+const defaults: Config = { bursts: 100, burst: 1_000, maxBatchSize: 100, warmups: 30, runs: 30 };
 
 function shapeOf(config: Config): Shape {
   return { maxBatchSize: config.maxBatchSize, slots: Number.POSITIVE_INFINITY, windowMs: 0, queue: 10_000 };

@@ -13,26 +13,24 @@ export const LONGEST_CHUNK = 512;
 const NONE: Entry[] = [];
 
 /** What owns an order of entries: the line. */
-export interface EntryOwner extends Pick<EntryHolder, "update"> {
-  /** An entry leaves early. */
-  left(entry: Entry): void;
-}
+export type EntryOwner = Pick<EntryHolder, "left" | "update">;
 
-/** The holder of waiting entries of a line, among others. */
+/** The holder of entries of a line, among others. They wait until a batch takes all of them. */
 export abstract class WaitingHolder<Node> extends Linked<Node> implements EntryHolder {
   abstract readonly line: EntryOwner;
+  taker: EntryHolder | null = null;
 
   get isWaiting(): boolean {
-    return true;
+    return this.taker === null;
   }
 
-  left(entry: Entry): void {
-    this.line.left(entry);
-    entry.holder = null;
+  left(entry: Entry, dueAt: number): void {
+    (this.taker ?? this.line).left(entry, dueAt);
+    if (this.isWaiting) entry.holder = null;
   }
 
   update(entry: Entry, joined: Urgency): void {
-    this.line.update(entry, joined);
+    (this.taker ?? this.line).update(entry, joined);
   }
 }
 
@@ -42,7 +40,6 @@ export class Chunk extends WaitingHolder<Chunk> {
   entries: Entry[];
   /** Sum of their costs; NaN since others than the youngest have come or left. */
   #cost = 0;
-  taker: EntryHolder | null = null;
 
   constructor(list: EntryList, entries: Entry[]) {
     super();
@@ -53,20 +50,6 @@ export class Chunk extends WaitingHolder<Chunk> {
 
   get line(): EntryOwner {
     return this.list.line;
-  }
-
-  override get isWaiting(): boolean {
-    return this.taker === null;
-  }
-
-  override left(entry: Entry, dueAt: number = Infinity): void {
-    if (this.taker === null) super.left(entry);
-    else this.taker.left(entry, dueAt);
-  }
-
-  override update(entry: Entry, joined: Urgency): void {
-    if (this.taker === null) super.update(entry, joined);
-    else this.taker.update(entry, joined);
   }
 
   /** Sum of its entries' costs. */
@@ -96,12 +79,6 @@ export class Chunk extends WaitingHolder<Chunk> {
     else this.entries.splice(start, count);
     this.#cost = Number.NaN;
   }
-}
-
-/** The chunk whose entries are just these; null if there is none. */
-export function chunkOf(entries: readonly Entry[]): Chunk | null {
-  const holder = entries[0]?.holder;
-  return holder instanceof Chunk && holder.entries === entries ? holder : null;
 }
 
 /** Reads entries in order, and changes nothing. Not to be used after a change. */

@@ -3,7 +3,7 @@
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
-import { type Chunk, chunkOf, LONGEST_CHUNK } from "./entry-list.ts";
+import { type Chunk, LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
 import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
 import { leadOf } from "./rank.ts";
@@ -195,15 +195,9 @@ export class Queue implements LaneOwner {
    */
   take(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     if (entries.length === 0) return NO_FLUSHES;
+    const { holder: first } = entries[0] as Entry;
     const { lane } = lineOf(entries[0] as Entry);
-    const whole = chunkOf(entries);
-    if (whole !== null) {
-      const { cost } = whole;
-      whole.taker = holder;
-      (whole.line as Line).take(entries, 0, entries.length);
-      lane.noteLeft(entries.length, cost);
-      return NO_FLUSHES;
-    }
+    if ((first as Chunk).entries === entries) return this.#takeWhole(first as Chunk, holder);
     const flushes = lane.flushes?.batchStarted(entries) ?? NO_FLUSHES;
     const isWatched = this.#keepsDeadlines || lane.flushes !== null;
     let cost = 0;
@@ -223,6 +217,16 @@ export class Queue implements LaneOwner {
     }
     lane.noteLeft(entries.length, cost);
     return flushes;
+  }
+
+  /** Takes a chunk that `whole` returned: the entries have no flush and no kept deadline. */
+  #takeWhole(chunk: Chunk, holder: EntryHolder | null): readonly Flush[] {
+    const { entries, cost } = chunk;
+    const line = chunk.line as Line;
+    chunk.taker = holder;
+    line.take(entries, 0, entries.length);
+    line.lane.noteLeft(entries.length, cost);
+    return NO_FLUSHES;
   }
 
   /**

@@ -145,8 +145,9 @@ describe("the built engine", () => {
     // `map` and the latency target; 37,649 with them; 38,204 with deadlines of one duration in a
     // list (a million items: a third of the time) and learned caps that are worked out once a
     // change; 38,680 with rounds of tenants whose entries are linked (`fairBy` takes half the time)
-    // and chunks that are joined for raised items.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(38_700);
+    // and chunks that are joined for raised items; 38,882 with chunks that a batch takes whole (a
+    // batch of one takes 6 % less time, `submitMany` 8 %) and read results of `map` that are freed.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(38_900);
   });
 
   test("bundles for the browser with the handler of a session, and without the code for threads", async () => {
