@@ -16,6 +16,8 @@ import { postgresPlace, redisPlace } from "../test/integration/services/kept.ts"
 const ALL = Number(process.env.PROVE_ROWS ?? 1_000_000);
 const WAITING = ALL / 2;
 const BATCH = 50_000;
+/** One of so many fails: enough for a page, however few rows there are. */
+const FAILS_EVERY = ALL / 100;
 const CHUNK = 1_000;
 const FIRST_PAGE_MS = 200;
 const PROBE_MS = 10;
@@ -43,11 +45,10 @@ async function enqueue(store: Store, prefix: string, count: number, body: () => 
   }
 }
 
-/** One of 10,000 fails. */
 async function settleAll(store: Store, key: string): Promise<void> {
   for (let from = 0; from < BATCH; from += CHUNK) {
     const items = Array.from({ length: CHUNK }, (_, n): Settlement => {
-      const isBad = (from + n) % 10_000 === 0;
+      const isBad = (from + n) % FAILS_EVERY === 0;
       const ending = { payload: "{}", usage: null, charged: true };
       if (isBad) return { ord: from + n, kind: "final", status: "failed", code: "bad", ...ending };
       return { ord: from + n, kind: "final", status: "succeeded", code: null, ...ending };
