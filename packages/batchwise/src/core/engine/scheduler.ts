@@ -313,7 +313,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     return (!mustGo && this.next.target?.notBefore()) || 0;
   }
 
-  /** True if there is nothing to do, so that it waits for an event: no clock is read. */
+  /** True if there is nothing to do. Then it waits for an event. */
   #rests(): boolean {
     if (!this.services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
     if (this.slots.next !== undefined || this.#mayClose()) return false;

@@ -15,9 +15,10 @@ const NONE: Entry[] = [];
 /** What owns an order of entries: the line. */
 export type EntryOwner = Pick<EntryHolder, "left" | "update">;
 
-/** The holder of entries of a line, among others. They wait until a batch takes all of them. */
+/** A holder of waiting entries of a line, among others. */
 export abstract class WaitingHolder<Node> extends Linked<Node> implements EntryHolder {
   abstract readonly line: EntryOwner;
+  /** The batch that has taken all of its entries; null while they wait. */
   taker: EntryHolder | null = null;
 
   get isWaiting(): boolean {

@@ -7,8 +7,8 @@ import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
 
 /**
- * The holder of entries: a line of the queue, a running batch, or the pending look-ups and
- * preparations.
+ * The holder of entries: a part of a line, a running batch, or the pending look-ups and
+ * preparations. A part of a line stays their holder when a batch takes all of it.
  */
 export interface EntryHolder {
   /** True while its entries wait, false while they run. */

@@ -197,7 +197,7 @@ export class Queue implements LaneOwner {
     if (entries.length === 0) return NO_FLUSHES;
     const { holder: first } = entries[0] as Entry;
     const { lane } = lineOf(entries[0] as Entry);
-    if ((first as Chunk).entries === entries) return this.#takeWhole(first as Chunk, holder);
+    if (holder !== null && (first as Chunk).entries === entries) return this.#takeWhole(first as Chunk, holder);
     const flushes = lane.flushes?.batchStarted(entries) ?? NO_FLUSHES;
     const isWatched = this.#keepsDeadlines || lane.flushes !== null;
     let cost = 0;
@@ -220,7 +220,7 @@ export class Queue implements LaneOwner {
   }
 
   /** Takes a chunk that `whole` returned: the entries have no flush and no kept deadline. */
-  #takeWhole(chunk: Chunk, holder: EntryHolder | null): readonly Flush[] {
+  #takeWhole(chunk: Chunk, holder: EntryHolder): readonly Flush[] {
     const { entries, cost } = chunk;
     const line = chunk.line as Line;
     chunk.taker = holder;
