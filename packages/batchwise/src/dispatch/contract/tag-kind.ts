@@ -4,7 +4,7 @@
 export type TagKind =
   /** The create carries key and attempt, and lists return them. */
   | "metadata"
-  /** No tag, but lists return the uploaded file's id. Each file has one batch. */
+  /** No tag, but lists return the uploaded file's id. Attempts of one batch may share a file. */
   | "inputFile"
   /**
    * A repeated create with the same token (key and attempt) returns the same batch, so there is

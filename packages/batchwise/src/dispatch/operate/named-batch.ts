@@ -1,8 +1,8 @@
 // Decides whether one of our batches may be tied to the provider batch that an operator names. A
 // match that only results can prove is unverified. Pure.
 
-import { isPast, isTagged } from "../batches/find/adoption.ts";
-import { hasEnded, type ProviderBatch } from "../contract/account.ts";
+import { isPast, isTagged, showsNothing } from "../batches/find/adoption.ts";
+import type { ProviderBatch } from "../contract/account.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
 import type { TagKind } from "../contract/tag-kind.ts";
 import type { BatchState } from "../contract/types.ts";
@@ -24,15 +24,15 @@ export function judgeNamed(
   const taken = others.find((other) => other.key !== batch.key && owns(other, seen.id));
   if (taken !== undefined) return refused(`it belongs to batch ${taken.key}`);
   if (seen.tag !== null && seen.tag.key !== batch.key) return refused(`it carries the tag of ${seen.tag.key}`);
-  if (isPast(batch, seen)) {
-    return refused(`it is attempt ${seen.tag?.attempt}, which failed, and attempt ${batch.submitAttempt} may run`);
+  const isOfRecord = batch.providerBatchId === seen.id && batch.verified;
+  if (!isOfRecord && isPast(batch, seen)) {
+    return refused(`it is older than attempt ${batch.submitAttempt}, which may run, and has no results`);
   }
   const { total } = seen;
   if (total !== null && (total < batch.remaining || total > batch.requests)) {
     const open = batch.remaining === batch.requests ? "" : `, ${batch.remaining} of which are open`;
     return refused(`it has ${total} lines, and the batch has ${batch.requests} requests${open}`);
   }
-  const isOfRecord = batch.providerBatchId === seen.id && batch.verified;
   if (isOfRecord || isTagged(batch, seen)) return { kind: "fits", verified: true };
   if (tag === "metadata") return refused("it does not carry the batch's tag, as all that were made for it do");
   if (tag === "inputFile" && batch.state === "unknown") return refused("it was not made from the batch's file");
@@ -44,10 +44,6 @@ export function judgeNamed(
 /** Why the batch may not be tied to any other; null if it may. */
 export function whyNotAdopting({ state }: Pick<BatchRow, "state">): string | null {
   return ADOPTING.includes(state) ? null : `is ${state}, and only a batch that is ${ADOPTING.join(" or ")} can adopt`;
-}
-
-function showsNothing(seen: ProviderBatch): boolean {
-  return hasEnded(seen) && (seen.state === "failed" || (seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0));
 }
 
 function owns(other: BatchRow, id: string): boolean {

@@ -88,7 +88,20 @@ const cases: readonly Case[] = [
   { name: "has failed and carries our tag", seen: { tag: ours, state: "failed" }, is: "verified" },
   {
     ...{ name: "has failed and is an earlier attempt", batch: { submitAttempt: 3 } },
-    ...{ seen: { tag: ours, state: "failed" }, is: /it is attempt 1, which failed, and attempt 3 may run$/ },
+    ...{ seen: { tag: ours, state: "failed" }, is: /it is older than attempt 3, which may run, and has no results$/ },
+  },
+  {
+    ...{ name: "was made from our file, failed, and is older than the last attempt", tag: "inputFile" },
+    ...{ batch: { providerFileId: "f", submitAttempt: 2, submitStartedAt: 1_000_000 } },
+    ...{ seen: { inputFileId: "f", state: "failed", createdAt: 1 }, is: /it is older than attempt 2, which may run/ },
+  },
+  {
+    ...{ name: "has failed and is an earlier attempt with answers", batch: { submitAttempt: 3 } },
+    ...{ seen: { tag: ours, state: "failed", ran: 2, resultRefs: ["file"] }, is: "verified" },
+  },
+  {
+    ...{ name: "has failed and is an earlier attempt of record", seen: { tag: ours, state: "failed" } },
+    ...{ batch: { submitAttempt: 3, providerBatchId: "batch_1" }, is: "verified" },
   },
   { name: "is an earlier attempt that runs", batch: { submitAttempt: 3 }, seen: { tag: ours }, is: "verified" },
   {

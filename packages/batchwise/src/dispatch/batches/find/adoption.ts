@@ -3,9 +3,11 @@
 // and has the same size. Such a match is unverified: its results confirm it, or the adoption is
 // undone. Pure.
 
-import { isOlder, type ProviderBatch } from "../../contract/account.ts";
+import { hasEnded, isOlder, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { TagKind } from "../../contract/tag-kind.ts";
+import { CLOCK_SKEW_MS } from "../life-cycle.ts";
+import { failureIn } from "../poll/after-poll.ts";
 
 export type Adoption =
   | {
@@ -49,11 +51,19 @@ function match(batch: BatchRow, listed: readonly ProviderBatch[]): Adoption {
 }
 
 /**
- * True for a failed batch of an earlier attempt. The last attempt may still run, so the requests
- * must not be sent again because this one failed.
+ * True for a batch of an earlier attempt that failed, expired or was cancelled with nothing to
+ * read. The last attempt may still run, so the requests must not be sent again because of this one.
  */
-export function isPast({ submitAttempt }: BatchRow, { state, tag }: ProviderBatch): boolean {
-  return state === "failed" && tag !== null && tag.attempt < submitAttempt;
+export function isPast(batch: BatchRow, seen: ProviderBatch): boolean {
+  if (seen.state === "done" || !showsNothing(seen)) return false;
+  if (seen.tag !== null) return seen.tag.attempt < batch.submitAttempt;
+  return isOlder(seen, (batch.submitStartedAt ?? batch.createdAt) - CLOCK_SKEW_MS);
+}
+
+/** True if it has ended, and there are no results. */
+export function showsNothing(seen: ProviderBatch): boolean {
+  if (seen.state === "failed") return failureIn(seen) !== null;
+  return hasEnded(seen) && seen.resultRefs.length === 0 && (seen.ran ?? 0) === 0;
 }
 
 /** True if the provider's batch has our key or was made from our file. */

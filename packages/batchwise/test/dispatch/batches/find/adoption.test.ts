@@ -48,6 +48,43 @@ describe("of the batches in a listing", () => {
       "absent",
     ],
     [
+      "one of an earlier attempt that failed, and has answers, is adopted",
+      { ...lost, submitAttempt: 2 },
+      "metadata",
+      look([providerBatch("a", { ...ours, state: "failed", ran: 900, resultRefs: ["file"] })]),
+      "a",
+    ],
+    ...(["cancelled", "expired"] as const).flatMap((state) => [
+      [
+        `one of an earlier attempt that is ${state} with nothing run does not stand for the last attempt`,
+        { ...lost, submitAttempt: 2 },
+        "metadata",
+        look([providerBatch("a", { ...ours, state })]),
+        "absent",
+      ] as const,
+      [
+        `one of an earlier attempt that is ${state} with answers is adopted`,
+        { ...lost, submitAttempt: 2 },
+        "metadata",
+        look([providerBatch("a", { ...ours, state, resultRefs: ["file"] })]),
+        "a",
+      ] as const,
+    ]),
+    [
+      "one of our file that failed before the last attempt began does not stand for it",
+      { ...lost, submitAttempt: 2 },
+      "inputFile",
+      look([providerBatch("a", { inputFileId: "file-1", state: "failed", createdAt: NOW - 3 * MINUTE })]),
+      "absent",
+    ],
+    [
+      "one of our file that failed may be of the last attempt by another clock",
+      { ...lost, submitAttempt: 2 },
+      "inputFile",
+      look([providerBatch("a", { inputFileId: "file-1", state: "failed", createdAt: NOW - MINUTE })]),
+      "a",
+    ],
+    [
       "of two that failed the one of the last attempt is kept",
       { ...lost, submitAttempt: 2 },
       "metadata",
