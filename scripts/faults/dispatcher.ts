@@ -85,8 +85,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "lets a batch that its account refuses keep what a fallback account would take",
     file: "dispatch/batches/submit/move-urgent.ts",
-    find: "if (!isRescued || batch.deadlineAt >= lateBefore) return false;",
-    replace: "if (!isRescued || batch.deadlineAt >= lateBefore - Number.MAX_SAFE_INTEGER) return false;",
+    find: "if (rescued === 0 || batch.deadlineAt >= lateBefore) return false;",
+    replace: "if (rescued === 0 || batch.deadlineAt >= lateBefore - Number.MAX_SAFE_INTEGER) return false;",
   },
   {
     name: "fails a tail while the fallback account that would take it is away",
@@ -97,7 +97,7 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "leaves waiting requests to an account that is paused until their deadlines",
     file: "dispatch/batches/seal/near-deadlines.ts",
-    find: 'if (!isUnknown) return { kind: "move", before: lateBefore };',
+    find: 'if (!isUnknown) return { kind: "move", before: lateBefore, most };',
     replace: "if (!isUnknown) return NOTHING;",
   },
 ];

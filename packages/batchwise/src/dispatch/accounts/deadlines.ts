@@ -20,18 +20,23 @@ export const LEAST_TRIAL_MS = 3_600_000;
 export interface Prospect {
   /** When it accepts a batch: now or earlier; later, if it is blocked; Infinity if unknown. */
   readonly opensAt: number;
-  /** Time of a batch, in ms. Infinity for a fallback account that takes only a probe. */
+  /** Time of a batch, in ms. */
   readonly turnaroundMs: number;
   /** False until one of its batches has ended. */
   readonly isKnown: boolean;
+  /**
+   * Most requests that it takes, by its pauses: Infinity, its `minRequests` if it takes only a
+   * probe of the lane, or 0.
+   */
+  readonly takes: number;
 }
 
 /** The decision for requests with deadlines, of a lane or a batch. */
 export interface Outlook {
   /** Requests with an earlier deadline would return too late. */
   readonly lateBefore: number;
-  /** A fallback account takes them now and is sooner, or no other account opens in time. */
-  readonly isRescued: boolean;
+  /** How many of them a fallback account takes now that is sooner; 0 if there is none. */
+  readonly rescued: number;
 }
 
 /** When the account accepts a batch of the lane, by its ledgers. */
@@ -51,7 +56,8 @@ export function opensAt(
 
 /**
  * `first`: the accounts of the requests, whose first deadline is `deadlineAt`. `second`: fallback
- * accounts.
+ * accounts. One that takes only a probe may fail it, so it counts only if the others are paused, or
+ * in the last minute, and none of them sends.
  */
 export function outlookOf(
   first: readonly Prospect[],
@@ -67,10 +73,19 @@ export function outlookOf(
   // An account that opens after the deadline does not count.
   const sending = first.filter(({ opensAt }) => opensAt < deadlineAt);
   const expected = Math.min(...sending.map((one) => backAt(one.opensAt, one)), Number.POSITIVE_INFINITY);
-  const isSooner = ({ turnaroundMs }: Prospect): boolean =>
-    expected === Number.POSITIVE_INFINITY || now + turnaroundMs < expected;
-  const isRescued = second.some((one) => one.opensAt <= now && isSooner(one));
-  return { lateBefore, isRescued };
+  const isLastMinute = deadlineAt - DEADLINE_LEAD_MS <= now;
+  const mayProbe = expected === Number.POSITIVE_INFINITY && (isLastMinute || !first.some(takesAll));
+  const isSooner = (one: Prospect): boolean => now + one.turnaroundMs < expected && (mayProbe || takesAll(one));
+  return { lateBefore, rescued: mostTaken(second.filter(isSooner), now) };
+}
+
+function takesAll({ takes }: Prospect): boolean {
+  return takes === Number.POSITIVE_INFINITY;
+}
+
+/** Most requests that one of the accounts takes now. */
+export function mostTaken(accounts: readonly Prospect[], now: number): number {
+  return Math.max(0, ...accounts.map(({ opensAt, takes }) => (opensAt <= now ? takes : 0)));
 }
 
 /**

@@ -39,9 +39,8 @@ export class Prospects {
   }
 
   /**
-   * An unknown batch time counts as the longest; at fallback accounts as none, as they promise. A
-   * fallback account that may take a probe of the lane counts as open and endlessly slow, so that
-   * requests go there that no other account takes in time; any other account counts as closed.
+   * An unknown batch time counts as the longest; at fallback accounts as none, as they promise.
+   * Only a fallback account is open for a probe of the lane.
    */
   async of(
     accounts: readonly Account[],
@@ -55,11 +54,13 @@ export class Prospects {
     return accounts.map((account, index) => {
       const known = turnarounds[index] ?? null;
       const openness = opennessOf(pauses, { ...lane, account: account.name }, now);
-      const isProbed = areFallback && openness === "probe";
+      const isOpen = openness === "open" || (areFallback && openness === "probe");
+      const fewest = openness === "probe" ? Math.max(1, account.capabilities.limits.minRequests) : 0;
       return {
-        opensAt: openness === "open" || isProbed ? opensAt(account, lane, ledgers, now) : Number.POSITIVE_INFINITY,
-        turnaroundMs: isProbed ? Number.POSITIVE_INFINITY : (known ?? (areFallback ? 0 : windowMsOf(account))),
+        opensAt: isOpen ? opensAt(account, lane, ledgers, now) : Number.POSITIVE_INFINITY,
+        turnaroundMs: known ?? (areFallback ? 0 : windowMsOf(account)),
         isKnown: known !== null,
+        takes: openness === "open" ? Number.POSITIVE_INFINITY : fewest,
       };
     });
   }

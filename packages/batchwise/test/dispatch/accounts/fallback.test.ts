@@ -7,6 +7,7 @@ import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/store/rows.ts";
+import { parseLane } from "../../../src/dispatch/format/encode.ts";
 import { turnaroundOf } from "../../../src/dispatch/runtime/prospects.ts";
 import { batchRow } from "../support/rows.ts";
 import { type Fate, SIM_LIMITS, type SimOptions, SimProvider } from "../support/simulation/sim-provider.ts";
@@ -16,13 +17,18 @@ import { ask, isAtRest, world } from "../support/world.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** `slowFate`: of the calls of the account that is no fallback. */
-function rig(minRequests: number, options: Partial<DispatcherOptions> = {}, slowFate: () => Fate = () => ({})) {
+/** `slowFate`: of the calls of the account that is no fallback. `most`: its limit on batches. */
+function rig(
+  minRequests: number,
+  options: Partial<DispatcherOptions> = {},
+  slowFate: () => Fate = () => ({}),
+  most: number = SIM_LIMITS.maxEnqueuedBatches,
+) {
   const here = world();
   const slow = new SimProvider({ time: here.time, fate: slowFate, plan: () => ({ runMs: 2 * HOUR }) });
   const plan: SimOptions["plan"] = ({ identities }) => ({ validateMs: 0, runMs: MINUTE, failure: typoIn(identities) });
   const quick = new SimProvider({ time: here.time, plan });
-  const limits = { ...SIM_LIMITS, minRequests };
+  const limits = { ...SIM_LIMITS, minRequests, maxEnqueuedBatches: most };
   const accounts: Account[] = [
     quick.account({ fallback: true }, { name: "quick", weight: 1_000 }),
     slow.account({ limits }, { name: "slow" }),
@@ -108,6 +114,49 @@ describe("that has refused three lines in a row", () => {
     await rest();
     expect(ran(quick)).toEqual(names(0, 5));
     expect(quick.batches.map(({ total }) => total)).toEqual([1, 1, 1, 1, 4]);
+  });
+
+  test.each([
+    ["before", 0],
+    ["after", 15 * MINUTE],
+  ])("and refuses one more takes no others, its alternative paused %s a batch was closed", async (_, ms) => {
+    let refusal: Fate = {};
+    const here = rig(1, {}, () => refusal);
+    const { quick, start, store, time } = here;
+    const dispatcher = await start();
+    await refuse(here, dispatcher);
+    refusal = { refuse: { kind: "authOrBilling", code: "402", message: "No credit." } };
+    if (ms === 0) await dispatcher.pauseAccount("slow");
+    await dispatcher.enqueue(ask("typo-4", { deadlineAt: time.now() + 3 * HOUR }));
+    await dispatcher.enqueueMany(many(0, 5, { deadlineAt: time.now() + 4 * HOUR }));
+    await time.advance(ms);
+    await dispatcher.pauseAccount("slow");
+    await time.advance(3 * MINUTE);
+    expect((await dispatcher.result("typo-4")).status).toBe("failed");
+    const { lanes } = await store.probe(10, time.now());
+    // The sealer may look at their lane once more before it closes the probe.
+    const moved = lanes.filter(({ lane }) => parseLane(lane).urgent).map(({ ready }) => ready);
+    expect(Math.max(0, ...moved)).toBeLessThanOrEqual(1);
+    expect(quick.batches.map(({ total }) => total)).toEqual([1, 1, 1, 1]);
+  });
+
+  test.each<[string, number, Fate]>([
+    ["is full", 1, {}],
+    ["has refused them once", 10, { refuse: { kind: "tokenLimit", code: "full", message: "", limitTokens: null } }],
+  ])("takes nothing while another account %s", async (_, most, fate) => {
+    let refusal: Fate = {};
+    const here = rig(1, {}, () => refusal, most);
+    const { slow, quick, ran, rest, start, time } = here;
+    const dispatcher = await start();
+    await refuse(here, dispatcher);
+    await dispatcher.enqueueMany(many(0, 10));
+    await time.advance(MINUTE);
+    refusal = fate;
+    await dispatcher.enqueueMany(many(10, 15, { deadlineAt: time.now() + 8 * HOUR }));
+    await time.advance(14 * MINUTE);
+    refusal = {};
+    await rest();
+    expect([ran(slow), ran(quick)]).toEqual([names(0, 15).sort(), []]);
   });
 
   test("takes nothing that another account takes", async () => {

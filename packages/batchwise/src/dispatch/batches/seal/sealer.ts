@@ -181,9 +181,9 @@ export class Sealer {
     }
     const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
     if (isLanePaused(pauses, lane.lane)) return deadlineAt;
-    const look = await lookAtDeadlines(this.#runtime, lane, serving, ledgers, pauses);
+    const look = await lookAtDeadlines(this.#runtime, lane, serving, ledgers);
     if (look.kind === "move") {
-      await moveBefore(this.#runtime, lane, look.before);
+      await moveBefore(this.#runtime, lane, look.before, look.most);
       return deadlineAt;
     }
     const held = this.#priming.held(lane, now);
@@ -194,7 +194,8 @@ export class Sealer {
       (await this.#priming.send(lane, serving, ledgers, now)) ||
       (await this.#closer.close(lane, serving, ledgers, this.#priming.warm(lane, serving, now)));
     if (isClosed) this.#runtime.sealing.wake();
-    else if (look.kind === "close" && deadlineAt < look.before) await moveBefore(this.#runtime, lane, look.before);
+    else if (look.kind === "close" && deadlineAt < look.before)
+      await moveBefore(this.#runtime, lane, look.before, look.most);
     else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));
     return deadlineAt;
   }
@@ -203,7 +204,7 @@ export class Sealer {
   async #hold(lane: LaneRow, look: Look, held: Held): Promise<number> {
     const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
     const before = look.kind === "close" ? Math.max(held.before, look.before) : held.before;
-    if (deadlineAt < before) await moveBefore(this.#runtime, lane, before, held.to);
+    if (deadlineAt < before) await moveBefore(this.#runtime, lane, before, Number.POSITIVE_INFINITY, held.to);
     return Math.min(deadlineAt, held.until, look.kind === "wait" ? look.until : Number.POSITIVE_INFINITY);
   }
 

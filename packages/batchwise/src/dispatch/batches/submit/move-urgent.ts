@@ -43,9 +43,9 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   if (batch.deadlineAt === null || mayRunUnderToken(batch, account)) return false;
   const own = await prospectOf(runtime, lease);
   const fallback = await runtime.prospects.of(second, lane, await runtime.ledgers(), runtime.lastPauses, true);
-  const { lateBefore, isRescued } = outlookOf([own], fallback, batch.deadlineAt, runtime.clock.now());
-  if (!isRescued || batch.deadlineAt >= lateBefore) return false;
-  const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own));
+  const { lateBefore, rescued } = outlookOf([own], fallback, batch.deadlineAt, runtime.clock.now());
+  if (rescued === 0 || batch.deadlineAt >= lateBefore) return false;
+  const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own), rescued);
   const back = { kind: "requeue", code: CODE, charged: false, notBefore: 0 } as const;
   const urgent = urgentLane(lane);
   const items = late.map((ord): Settlement => ({ ...back, ord, lane: urgent }));
@@ -112,13 +112,14 @@ async function trialSize(runtime: Runtime, { account, batch }: Lease, own: Prosp
 
 /**
  * Places of members to move, and the next deadline of the others. `kept`: if all were to move, this
- * many stay if they have enough time.
+ * many stay if they have enough time. At most `most` move.
  */
 async function lateMembers(
   runtime: Runtime,
   lease: Lease,
   lateBefore: number,
   kept: number,
+  most: number,
 ): Promise<{ readonly late: readonly number[]; readonly next: number | null }> {
   const late: { readonly ord: number; readonly deadlineAt: number }[] = [];
   let next = NEVER;
@@ -131,9 +132,8 @@ async function lateMembers(
   const { requests, remaining } = lease.batch;
   late.sort((a, b) => a.deadlineAt - b.deadlineAt || a.ord - b.ord);
   const hasTime = (late.at(-kept)?.deadlineAt ?? 0) >= runtime.clock.now() + LEAST_TRIAL_MS;
-  if (kept > 0 && requests > kept && late.length === remaining && hasTime) {
-    const latest = late.splice(-kept);
-    next = Math.min(...latest.map(({ deadlineAt }) => deadlineAt));
-  }
+  const isTrial = kept > 0 && requests > kept && late.length === remaining && hasTime;
+  const [later] = late.splice(Math.min(most, isTrial ? late.length - kept : late.length));
+  next = Math.min(next, later?.deadlineAt ?? NEVER);
   return { late: late.map(({ ord }) => ord), next: next === NEVER ? null : next };
 }
