@@ -1,6 +1,6 @@
 // Waiting entries by age, in linked chunks: adding the youngest is O(1) at any depth, and an entry
-// leaves without a search, because its chunk is its holder. A batch that takes a whole chunk touches
-// none of its entries.
+// leaves without a search, because its chunk is its holder. A batch that takes a whole chunk need
+// not touch its entries.
 
 import { type Ends, Linked, link, unlink } from "../time/linked-list.ts";
 import type { Moment } from "../time/turn.ts";
