@@ -27,6 +27,8 @@ export default defineConfig({
   resolve: { alias },
   test: {
     sequence: { sequencer: SlowFirst },
+    // A poll awaits another process, which a busy machine may delay by seconds.
+    expect: { poll: { timeout: 30_000 } },
     // Processes that tests start from TypeScript sources compile them once a run and not once each.
     env: { NODE_COMPILE_CACHE: compiled },
     projects: [

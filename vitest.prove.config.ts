@@ -12,6 +12,7 @@ export default defineConfig({
   resolve: config.resolve ?? {},
   test: {
     env: config.test?.env ?? {},
+    expect: config.test?.expect ?? {},
     projects: [
       {
         extends: true,
