@@ -22,6 +22,8 @@ export interface Said {
   /** A text is sent unchanged; "drop" closes the connection. */
   readonly body?: JsonObject | string | "drop" | null;
   readonly delayMs?: number;
+  /** The answer is held until this resolves. */
+  readonly heldUntil?: Promise<unknown>;
 }
 
 export class ModelServer {
@@ -73,6 +75,7 @@ export class ModelServer {
       const count = (this.asked.get(said) ?? 0) + 1;
       this.asked.set(said, count);
       const reply = this.#answer({ path: request.url ?? "", headers: request.headers, body, said, count }) ?? {};
+      await reply.heldUntil;
       if (reply.delayMs !== undefined) await new Promise((resolve) => setTimeout(resolve, reply.delayMs));
       this.#send(response, said, body, reply);
     } finally {

@@ -5,12 +5,17 @@ import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { ask, dispatch, endAll, names, outcomes, pause, server } from "../../../dispatch/providers/local/rig.ts";
+import { gate } from "../../../support.ts";
 
 endAll();
 
 describe("lines that a server of OpenAI's shape runs", () => {
   test("run once each, at most `concurrency` at a time, and end with the server's own answers", async () => {
-    const model = await server(() => ({ delayMs: 5 }));
+    const five = gate();
+    const model = await server(() => {
+      if (model.most >= 5) five.open();
+      return { heldUntil: five.promise, delayMs: 5 };
+    });
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 5 });
     await dispatcher.enqueueMany(names(100).map((name) => ask(name)));
     const seen = await outcomes(dispatcher, 100);
