@@ -22,8 +22,9 @@ const SHORT_RUN_MS = 0.1;
 const ENOUGH = 16;
 
 /**
- * Of so many further runs, at most some milliseconds, STILL_WAIT in a row wait, to detect passes
- * that bring items of several turns. One is not enough: it may begin too late in its pass.
+ * Of every CHECK_EVERY further runs, which take some milliseconds, STILL_WAIT in a row still wait,
+ * to detect passes that bring items of several turns. One is not enough: it may begin too late in
+ * its pass.
  */
 const CHECK_EVERY = 64;
 const STILL_WAIT = 2;

@@ -76,8 +76,8 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * The first `most` entries, or all if they are fewer, if only one line of entries without a key
-   * has any and they need not be copied; else null.
+   * The first chunk, if it has just the first `most` entries, or all if they are fewer, and only
+   * one line of entries without a key has any; else null.
    */
   whole(most: number): Chunk | null {
     if (this.lineCount !== 1 || this.isFlushed || this.#isFair) return null;

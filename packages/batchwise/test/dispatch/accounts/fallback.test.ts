@@ -97,17 +97,22 @@ describe("that has refused three lines in a row", () => {
     }
   };
 
+  /** The account that is no fallback has no credit then; without a wait it is paused at once. */
+  const refusedThrice = async (waitMs: number): Promise<ReturnType<typeof rig> & { dispatcher: Dispatcher }> => {
+    let refusal: Fate = {};
+    const here = rig(1, {}, () => refusal);
+    const dispatcher = await here.start();
+    await refuse(here, dispatcher);
+    refusal = { refuse: { kind: "authOrBilling", code: "402", message: "No credit." } };
+    if (waitMs === 0) await dispatcher.pauseAccount("slow");
+    return { ...here, dispatcher };
+  };
+
   test.each([
     ["before", 0],
     ["after", 15 * MINUTE],
   ])("takes one request, then the others, when its only alternative is paused %s a batch was closed", async (_, ms) => {
-    let refusal: Fate = {};
-    const here = rig(1, {}, () => refusal);
-    const { quick, ran, rest, start, time } = here;
-    const dispatcher = await start();
-    await refuse(here, dispatcher);
-    refusal = { refuse: { kind: "authOrBilling", code: "402", message: "No credit." } };
-    if (ms === 0) await dispatcher.pauseAccount("slow");
+    const { dispatcher, quick, ran, rest, time } = await refusedThrice(ms);
     await dispatcher.enqueueMany(many(0, 5, { deadlineAt: time.now() + 4 * HOUR }));
     await time.advance(ms);
     await dispatcher.pauseAccount("slow");
@@ -120,13 +125,7 @@ describe("that has refused three lines in a row", () => {
     ["before", 0],
     ["after", 15 * MINUTE],
   ])("and refuses one more takes no others, its alternative paused %s a batch was closed", async (_, ms) => {
-    let refusal: Fate = {};
-    const here = rig(1, {}, () => refusal);
-    const { quick, start, store, time } = here;
-    const dispatcher = await start();
-    await refuse(here, dispatcher);
-    refusal = { refuse: { kind: "authOrBilling", code: "402", message: "No credit." } };
-    if (ms === 0) await dispatcher.pauseAccount("slow");
+    const { dispatcher, quick, store, time } = await refusedThrice(ms);
     await dispatcher.enqueue(ask("typo-4", { deadlineAt: time.now() + 3 * HOUR }));
     await dispatcher.enqueueMany(many(0, 5, { deadlineAt: time.now() + 4 * HOUR }));
     await time.advance(ms);
