@@ -68,7 +68,7 @@ export const slow: string[] = [
 
 /**
  * Unit tests that `npm run test:quick` leaves out besides the slow ones: five seconds or more, or
- * in other folders.
+ * in other folders, or of the build, which a fresh clone does not have.
  */
 export const notQuick: string[] = [
   "bench/**/*.test.ts",
@@ -84,6 +84,7 @@ export const notQuick: string[] = [
   "packages/batchwise/test/dispatch/storage/{clients,conformance}.test.ts",
   "packages/batchwise/test/dispatch/stores/sqlite/{conformance,pruning}.test.ts",
   "packages/batchwise/test/onnx/text/truncation.test.ts",
+  "packages/batchwise/test/types/*.test.ts",
 ];
 
 /** `npm test` runs some of their cases, `npm run prove` all. */
