@@ -76,13 +76,22 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * The first chunk, if it has just the first `most` entries, or all if they are fewer, and only
-   * one line of entries without a key has any; else null.
+   * The first chunk of entries without a key, if it has just the first `most` entries, or all
+   * waiting ones if they are fewer; else null.
    */
   whole(most: number): Chunk | null {
-    if (this.lineCount !== 1 || this.isFlushed || this.#isFair) return null;
-    const line = this.mostUrgentLine as Line;
-    return line.lane.key === undefined ? line.whole(most) : null;
+    const line = this.mostUrgentLine;
+    if (line === undefined || line.lane.key !== undefined || this.isFlushed || this.#isFair) return null;
+    const chunk = line.whole(most);
+    if (chunk === null || this.lineCount === 1) return chunk;
+    return chunk.entries.length === most && this.#goesFirst(line, chunk.entries.at(-1) as Entry) ? chunk : null;
+  }
+
+  /** True if this entry of the most urgent line goes before all entries of other lines. */
+  #goesFirst(line: Line, entry: Entry): boolean {
+    const place = line.place as HeapNode<Line>;
+    const others = [this.byRank?.below(place, 1), this.byRank?.below(place, 2)];
+    return others.every((other) => other === undefined || other.tier > place.tier || other.key > line.rankOf(entry));
   }
 
   /** Moves a waiting entry to a more urgent line, at the place of its age. */

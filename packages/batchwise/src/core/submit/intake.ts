@@ -3,6 +3,7 @@
 // looked up or prepared are queued later.
 
 import { callTooLargeError, closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
+import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitOptions } from "../contract/types.ts";
@@ -21,6 +22,7 @@ import {
   ownCost,
   type ReadDedupeKey,
   readCallOptions,
+  readCost,
   readItem,
   readKey,
   readOnce,
@@ -44,8 +46,10 @@ export class Intake {
   readonly #inFlight: InFlight;
   readonly #tooLargeError: typeof itemTooLargeError;
   isClosed = false;
-  /** True while items need only a place. */
-  #isPlain: boolean;
+  /** True while nothing but the cost of an item is read. */
+  #needsCostOnly = false;
+  /** True while nothing of an item is read. */
+  #isPlain = false;
 
   constructor(services: Services, admission: Admission, tooLargeError: typeof itemTooLargeError) {
     const { dedupe, cache } = services.options;
@@ -54,12 +58,13 @@ export class Intake {
     this.#admission = admission;
     this.#inFlight = dedupe === undefined ? NO_EQUALS : new InFlight(results);
     this.#tooLargeError = tooLargeError;
-    this.#isPlain = isPlain(services);
+    this.configure();
   }
 
   /** Call when the options or the observer change. */
   configure(): void {
-    this.#isPlain = !this.isClosed && isPlain(this.#services);
+    this.#needsCostOnly = !this.isClosed && needsCostOnly(this.#services);
+    this.#isPlain = this.#needsCostOnly && costsOne(this.#services.options);
     this.#admission.endRoom();
   }
 
@@ -148,24 +153,38 @@ export class Intake {
   /** Reads an item and its options. Queues it, or joins it to an equal one. */
   #accept(entry: Entry, submit: SubmitOptions | undefined, call: ReadCall | null): void {
     if (this.#mayBeOver(PATIENT) && this.#isOver(entry, PATIENT)) return;
-    const { options } = this.#services;
-    const { dedupe } = options;
     try {
       const patience = readSubmit(call === null ? submit : optionsOfItem(call.options(), entry.item), entry);
-      if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
-      if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
-      const read = call?.keys?.[entry.position];
-      const dedupeKey = dedupe && (read === undefined ? dedupeKeyOf(dedupe, entry.item) : read());
-      readKey(entry, options);
-      if (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience)) return;
-      const promised = this.#read(entry);
-      // The user's functions may have closed the batcher, or submitted an equal item.
-      if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
-      if (dedupeKey === undefined) this.#enterAlone(entry, patience, promised);
-      else if (!this.#join(entry, dedupeKey, patience)) this.#share(entry, dedupeKey, patience, promised);
+      if (patience === PATIENT && this.#needsCostOnly) this.#acceptCosted(entry);
+      else this.#acceptAny(entry, patience, call);
     } catch (error) {
       this.#refuse(entry, error);
     }
+  }
+
+  /** The same for an item of which only its cost is read. */
+  #acceptCosted(entry: Entry): void {
+    readCost(entry, this.#services.options);
+    this.#refuseOversize(entry);
+    // The cost function may have closed the batcher.
+    if (this.isClosed) this.#isOver(entry, PATIENT);
+    else this.#admit(entry);
+  }
+
+  #acceptAny(entry: Entry, patience: Patience, call: ReadCall | null): void {
+    if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
+    const { options } = this.#services;
+    const { dedupe } = options;
+    if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
+    const read = call?.keys?.[entry.position];
+    const dedupeKey = dedupe && (read === undefined ? dedupeKeyOf(dedupe, entry.item) : read());
+    readKey(entry, options);
+    if (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience)) return;
+    const promised = this.#read(entry);
+    // The user's functions may have closed the batcher, or submitted an equal item.
+    if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
+    if (dedupeKey === undefined) this.#enterAlone(entry, patience, promised);
+    else if (!this.#join(entry, dedupeKey, patience)) this.#share(entry, dedupeKey, patience, promised);
   }
 
   #refuse(entry: Entry, error: unknown): void {
@@ -305,16 +324,14 @@ export class Intake {
   }
 }
 
-/** True if no option or observer needs more of an item than its place. */
-function isPlain({ options, observer, stages: { prepareItem } }: Services): boolean {
-  const { key, dedupe, captureContext, fairBy } = options;
+/** True if no option or observer needs more of an item than its cost and a place. */
+function needsCostOnly({ options, observer, stages: { prepareItem } }: Services): boolean {
+  const { key, dedupe, captureContext, fairBy, timeoutMs, smallCallFirst } = options;
   const functions = [key, dedupe, captureContext, fairBy, prepareItem, observer?.capture];
-  return (
-    functions.every((option) => option === undefined) &&
-    options.cost === oneEach &&
-    options.maxBatchCost === Infinity &&
-    !options.learnsBatchCost &&
-    options.timeoutMs === Infinity &&
-    options.smallCallFirst === 0
-  );
+  return functions.every((option) => option === undefined) && timeoutMs === Infinity && smallCallFirst === 0;
+}
+
+/** True if each item costs 1, whatever it is. */
+function costsOne({ cost, maxBatchCost, learnsBatchCost }: ResolvedOptions): boolean {
+  return cost === oneEach && maxBatchCost === Infinity && !learnsBatchCost;
 }

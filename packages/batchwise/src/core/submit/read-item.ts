@@ -135,10 +135,15 @@ export function readKey(entry: Entry, { key }: ResolvedOptions): void {
   if (key !== undefined && entry.key === undefined) entry.ownFacts.key = text("key", key(entry.item));
 }
 
+/** Reads the cost of an item whose submit gives none. */
+export function readCost(entry: Entry, options: ResolvedOptions): void {
+  if (entry.cost === NO_COST) entry.cost = costOf(entry.item, options);
+}
+
 /** Reads the other facts that the queue needs. */
 export function readItem(entry: Entry, options: ResolvedOptions): void {
   const { fairBy, captureContext } = options;
-  if (entry.cost === NO_COST) entry.cost = costOf(entry.item, options);
+  readCost(entry, options);
   if (fairBy !== undefined) entry.ownFacts.tenant = text("fairBy", fairBy(entry.item));
   if (captureContext === undefined || entry.facts.context !== undefined) return;
   const context: unknown = captureContext();

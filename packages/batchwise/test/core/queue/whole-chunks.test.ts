@@ -112,11 +112,54 @@ describe("a whole chunk", () => {
     expect(ids(kit.queue.whole(3))).toEqual([3]);
   });
 
-  test("is none while entries of another line, of a key or before a flush wait", () => {
-    const kit = new Kit().push({ id: 0 }, { id: 1, priority: 1 });
-    expect(kit.queue.whole(9)).toBeNull();
+  test("of the most urgent line goes while others wait, if it is full and no other entry precedes its last", () => {
+    const kit = new Kit({ priorityAgingMs: 10 });
+    kit.queue.chunkLength = 2;
+    kit.push({ id: 0 }, { id: 1, priority: 1 });
+    expect(kit.queue.whole(2)).toBeNull();
+    kit.push({ id: 2, priority: 1, at: 9 });
+    expect(ids(kit.queue.whole(2))).toEqual([1, 2]);
+    kit.leave(2).push({ id: 3, priority: 1, at: 11 });
+    expect(kit.queue.whole(2)).toBeNull();
     kit.leave(0);
-    expect(ids(kit.queue.whole(9))).toEqual([1]);
+    expect(ids(kit.queue.whole(2))).toEqual([1, 3]);
+
+    const strict = new Kit({ priorityAgingMs: Infinity }).push({ id: 0 }, { id: 1, priority: 1, at: 9 });
+    expect(ids(strict.queue.whole(1))).toEqual([1]);
+  });
+
+  test("has the entries that are packed one by one, whatever else waits", () => {
+    const entry = fc.record({
+      priority: fc.integer({ min: 0, max: 2 }),
+      isSmall: fc.boolean(),
+      key: fc.constantFrom(undefined, undefined, undefined, "a"),
+      laterMs: fc.constantFrom(0, 0, 0, 1, 4),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(entry, { maxLength: 40 }),
+        fc.constantFrom(0, 1, 5, Infinity),
+        (entries, priorityAgingMs) => {
+          const kit = new Kit({ priorityAgingMs });
+          kit.queue.chunkLength = 3;
+          let at = 0;
+          for (const [id, { laterMs, ...of }] of entries.entries()) {
+            at += laterMs;
+            kit.push({ ...of, id, at });
+          }
+          while (kit.queue.size > 0) {
+            const whole = ids(kit.queue.whole(3));
+            const packed = kit.take({ maxBatchSize: 3 });
+            expect([undefined, packed]).toContainEqual(whole);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test("is none while entries of a key or before a flush wait", () => {
+    const kit = new Kit().push({ id: 1 });
     kit.flush(undefined, [], () => {});
     expect(kit.queue.whole(9)).toBeNull();
     expect(new Kit().push({ id: 0, key: "a" }).queue.whole(9)).toBeNull();
