@@ -12,9 +12,9 @@ import type { Services } from "../submit/services.ts";
  * Returns the value of a place. Throws the Error in it, or an error if it is a hole or cannot be
  * read.
  */
-export function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services): unknown {
+export function readPlace(places: ArrayLike<unknown>, index: number, services: Services): unknown {
   const place = places[index];
-  if (place === undefined && !(index in places)) throw batchHoleError(name, index, places.length);
+  if (place === undefined && !(index in places)) throw batchHoleError(services.name, index, places.length);
   if (typeof place === "object" && place !== null && !isThenable(place) && isError(place)) throw place;
   return place;
 }

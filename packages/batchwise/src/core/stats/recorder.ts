@@ -15,11 +15,8 @@ export interface Gauges extends Pick<BatcherStats, "waiting" | "blocked" | "runn
 
 const MICROSECOND = 0.001;
 
-/** What `resetStats()` resets. */
+/** All that `resetStats()` resets but the number of submits. */
 class Counts {
-  submitted = 0;
-  /** Time of the first submit. */
-  startedAt = 0;
   busyMs = 0;
   /** Since when batches run, if any do. */
   busySince = 0;
@@ -34,6 +31,10 @@ class Counts {
 }
 
 export class Recorder {
+  /** Counted for each item, so not among the other counts: one object less to reach. */
+  #submitted = 0;
+  /** Time of the first submit. */
+  #startedAt = 0;
   #counts: Counts = new Counts();
   #isBusy = false;
   /** When the batcher came to rest after `close()`; null until then. */
@@ -41,9 +42,8 @@ export class Recorder {
 
   /** Counts submits of one moment. */
   submitted(count: number, moment: Pick<Moment, "at">): void {
-    const counts = this.#counts;
-    if (counts.submitted === 0) counts.startedAt = moment.at;
-    counts.submitted += count;
+    if (this.#submitted === 0) this.#startedAt = moment.at;
+    this.#submitted += count;
   }
 
   joined(): void {
@@ -103,8 +103,9 @@ export class Recorder {
 
   /** Resets the counters. Waiting and running items count as submitted now. */
   reset(now: number): void {
-    const { outcomes, submitted } = this.#counts;
-    const open = Object.values(outcomes).reduce((left, ended) => left - ended, submitted);
+    const { outcomes } = this.#counts;
+    const open = Object.values(outcomes).reduce((left, ended) => left - ended, this.#submitted);
+    this.#submitted = 0;
     this.#counts = new Counts();
     this.#counts.busySince = now;
     if (open > 0) this.submitted(open, { at: now });
@@ -116,9 +117,9 @@ export class Recorder {
     const batchCost = counts.batchCost.quantiles();
     const until = Math.min(now, this.#closedAt ?? Infinity);
     const busyMs = counts.busyMs + (this.#isBusy ? now - counts.busySince : 0);
-    const lifeMs = counts.submitted > 0 ? Math.max(0, until - counts.startedAt) : 0;
+    const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;
     return Object.freeze({
-      submitted: counts.submitted,
+      submitted: this.#submitted,
       ...counts.outcomes,
       ...counts.totals,
       batchesByReason: Object.freeze({ ...counts.reasons }),

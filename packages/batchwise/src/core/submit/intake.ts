@@ -9,6 +9,8 @@ import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
+import type { Recorder } from "../stats/recorder.ts";
+import type { Moment, Turn } from "../time/turn.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf, ResultCache } from "./cache.ts";
@@ -28,6 +30,7 @@ import {
   readOnce,
   readSubmit,
 } from "./read-item.ts";
+import type { SelfCalls } from "./self-calls.ts";
 import type { Services } from "./services.ts";
 
 /** The call of an item: its options, and the dedupe keys that were read before. */
@@ -42,6 +45,11 @@ const NO_EQUALS = new InFlight(undefined);
 
 export class Intake {
   readonly #services: Services;
+  // Services that each item needs.
+  readonly #turn: Turn;
+  readonly #selfCalls: SelfCalls;
+  /** Made with the first submit. */
+  #recorder: Recorder | null = null;
   readonly #admission: Admission;
   readonly #inFlight: InFlight;
   readonly #tooLargeError: typeof itemTooLargeError;
@@ -55,6 +63,8 @@ export class Intake {
     const { dedupe, cache } = services.options;
     const results = cache && new ResultCache(cache, services.events, services.inContext);
     this.#services = services;
+    this.#turn = services.turn;
+    this.#selfCalls = services.selfCalls;
     this.#admission = admission;
     this.#inFlight = dedupe === undefined ? NO_EQUALS : new InFlight(results);
     this.#tooLargeError = tooLargeError;
@@ -76,12 +86,11 @@ export class Intake {
 
   /** Accepts an item. Never throws: errors go to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
-    const { turn, recorder, selfCalls } = this.#services;
-    const isFirst = !turn.isOpen;
-    const { moment } = turn;
-    recorder.submitted(1, moment);
+    const isFirst = !this.#turn.isOpen;
+    const { moment } = this.#turn;
+    this.#submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
-    if (isFirst || selfCalls.isWatching) selfCalls.note(entry);
+    if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entry);
     if (submit === undefined && this.#isPlain) this.#admission.accept(entry);
     else this.#accept(entry, submit, null);
   }
@@ -92,17 +101,17 @@ export class Intake {
    */
   acceptAll(items: readonly unknown[], submit: CallOptions, call: Recipient & { readonly size: number }): void {
     const length = call.size;
-    const { turn, recorder, selfCalls } = this.#services;
+    const turn = this.#turn;
     const isFirst = !turn.isOpen;
     const { moment } = turn;
     const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, position);
     }
-    if (isFirst || selfCalls.isWatching) selfCalls.note(entries[length - 1] as Entry);
+    if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entries[length - 1] as Entry);
     // A getter may have flushed.
     if (turn.moment !== moment) for (const entry of entries) entry.moment = turn.moment;
-    recorder.submitted(length, moment);
+    this.#submitted(length, moment);
     const keys = this.#refuseTooLarge(entries);
     if (keys === undefined) return;
     if (submit === undefined && this.#isPlain) {
@@ -111,6 +120,11 @@ export class Intake {
     }
     const read = { size: length, options: readOnce(() => readCallOptions(submit)), keys };
     for (const entry of entries) this.#accept(entry, undefined, read);
+  }
+
+  #submitted(count: number, moment: Moment): void {
+    this.#recorder ??= this.#services.recorder;
+    this.#recorder.submitted(count, moment);
   }
 
   /**
@@ -250,10 +264,10 @@ export class Intake {
   }
 
   #enterLater(entry: Entry, promised: Promise<unknown>): void {
-    const { inContext, turn } = this.#services;
+    const { inContext } = this.#services;
     const settle = (use: () => void): void => {
       if (this.#services.pending.end(entry, null)) use();
-      turn.lookAgain();
+      this.#turn.lookAgain();
     };
     this.#services.pending.start(entry, null);
     inContext(() => {
@@ -278,7 +292,7 @@ export class Intake {
 
   /** Gives the entry a new moment, because a user's function may have flushed since its submit. */
   #admit(entry: Entry): void {
-    entry.moment = this.#services.turn.moment;
+    entry.moment = this.#turn.moment;
     this.#admission.accept(entry);
   }
 
@@ -311,7 +325,7 @@ export class Intake {
     if (this.#isOver(entry, patience)) return true;
     known.join(new Caller(this.#services, entry, patience), entry);
     this.#capture(known.entry);
-    this.#services.selfCalls.joined(entry, known.entry);
+    this.#selfCalls.joined(entry, known.entry);
     this.#services.recorder.joined();
     this.#services.observer?.spared("dedupe", 1);
     return true;
