@@ -166,7 +166,7 @@ export class Intake {
 
   /** Reads an item and its options. Queues it, or joins it to an equal one. */
   #accept(entry: Entry, submit: SubmitOptions | undefined, call: ReadCall | null): void {
-    if (this.#mayBeOver(PATIENT) && this.#isOver(entry, PATIENT)) return;
+    if (this.#isOver(entry, PATIENT)) return;
     try {
       const patience = readSubmit(call === null ? submit : optionsOfItem(call.options(), entry.item), entry);
       if (patience === PATIENT && this.#needsCostOnly) this.#acceptCosted(entry);
@@ -181,12 +181,11 @@ export class Intake {
     readCost(entry, this.#services.options);
     this.#refuseOversize(entry);
     // The cost function may have closed the batcher.
-    if (this.isClosed) this.#isOver(entry, PATIENT);
-    else this.#admit(entry);
+    if (!this.#isOver(entry, PATIENT)) this.#admit(entry);
   }
 
   #acceptAny(entry: Entry, patience: Patience, call: ReadCall | null): void {
-    if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
+    if (this.#isOver(entry, patience)) return;
     const { options } = this.#services;
     const { dedupe } = options;
     if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
@@ -196,7 +195,7 @@ export class Intake {
     if (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience)) return;
     const promised = this.#read(entry);
     // The user's functions may have closed the batcher, or submitted an equal item.
-    if (this.#mayBeOver(patience) && this.#isOver(entry, patience)) return;
+    if (this.#isOver(entry, patience)) return;
     if (dedupeKey === undefined) this.#enterAlone(entry, patience, promised);
     else if (!this.#join(entry, dedupeKey, patience)) this.#share(entry, dedupeKey, patience, promised);
   }
@@ -205,21 +204,16 @@ export class Intake {
     refuse(this.#services, entry, error, refusalOf(error));
   }
 
-  /** False if `isOver` cannot refuse. Most items pass here, so it is small. */
-  #mayBeOver(patience: Patience): boolean {
-    return this.isClosed || patience !== PATIENT;
-  }
-
   /**
    * Refuses an item if the batcher is closed, or its signal has aborted, or its deadline was not
    * after its submit: it might be packed before the next check of deadlines. Returns whether it
    * did.
    */
   #isOver(entry: Entry, { signal, timeoutMs = Infinity }: Patience): boolean {
-    const { name } = this.#services;
-    if (this.isClosed) refuse(this.#services, entry, closedError(name), "rejected");
-    else if (signal?.aborted) refuse(this.#services, entry, reasonOf(signal), "cancelled");
-    else if (timeoutMs <= 0) refuse(this.#services, entry, deadlineError(name, timeoutMs), "expired");
+    const services = this.#services;
+    if (this.isClosed) refuse(services, entry, closedError(services.name), "rejected");
+    else if (signal?.aborted) refuse(services, entry, reasonOf(signal), "cancelled");
+    else if (timeoutMs <= 0) refuse(services, entry, deadlineError(services.name, timeoutMs), "expired");
     else return false;
     return true;
   }
