@@ -107,7 +107,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   begin(): void {
     const { observer } = this.#owner.services;
     if (observer !== null) this.watch = observer.started(this, this.entries, this.waitMs);
-    this.start();
+    // Callers may have left meanwhile; a batch without a slot has ended then.
+    if (!this.isOver) this.start();
   }
 
   /** Opens and calls the handler, repeatedly while it answers at once and a try is left. */

@@ -56,8 +56,8 @@ export function opensAt(
 
 /**
  * `first`: the accounts of the requests, whose first deadline is `deadlineAt`. `second`: fallback
- * accounts. One that takes only a probe may fail it, so it counts only if the others are paused, or
- * in the last minute, and none of them sends.
+ * accounts. One that takes only a probe may fail it, so it counts only if no other sends in time and
+ * none is full, which may change at any time; in the last minute, full ones do not matter.
  */
 export function outlookOf(
   first: readonly Prospect[],
@@ -74,9 +74,14 @@ export function outlookOf(
   const sending = first.filter(({ opensAt }) => opensAt < deadlineAt);
   const expected = Math.min(...sending.map((one) => backAt(one.opensAt, one)), Number.POSITIVE_INFINITY);
   const isLastMinute = deadlineAt - DEADLINE_LEAD_MS <= now;
-  const mayProbe = expected === Number.POSITIVE_INFINITY && (isLastMinute || !first.some(takesAll));
+  const mayProbe = expected === Number.POSITIVE_INFINITY && (isLastMinute || !first.some(isFull));
   const isSooner = (one: Prospect): boolean => now + one.turnaroundMs < expected && (mayProbe || takesAll(one));
   return { lateBefore, rescued: mostTaken(second.filter(isSooner), now) };
+}
+
+/** Only its ledgers hold it, and they do not say until when. */
+function isFull(one: Prospect): boolean {
+  return takesAll(one) && one.opensAt === Number.POSITIVE_INFINITY;
 }
 
 function takesAll({ takes }: Prospect): boolean {

@@ -32,6 +32,7 @@ import { StoreTime } from "./store/store-time.ts";
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
 const TOLD_AGAIN_MS = 30_000;
+const DAY_MS = 24 * 3_600_000;
 const HOW_TO_LISTEN = "Printed once a code. The option `onError` hears every error, and none is printed then.";
 
 /** A run with a time limit that shares the events and memory of its dispatcher. */
@@ -224,13 +225,11 @@ export class Runtime {
     this.reportOnce(String(readable(error)), () => error, context, TOLD_AGAIN_MS);
   }
 
-  /** Reports an error unless another one of this name was reported in the last `forMs`. */
-  reportOnce(
-    name: string,
-    error: () => unknown,
-    context: ErrorContext,
-    forMs: number = Number.POSITIVE_INFINITY,
-  ): void {
+  /**
+   * Reports an error unless another one of this name was reported in the last `forMs`, by default a
+   * day. Names of batches would fill the memory if they were kept for longer.
+   */
+  reportOnce(name: string, error: () => unknown, context: ErrorContext, forMs: number = DAY_MS): void {
     if (this.#reported.note(name, this.clock.monotonic(), forMs)) this.report(error(), context);
   }
 

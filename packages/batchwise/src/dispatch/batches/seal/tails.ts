@@ -8,12 +8,10 @@ import { errorEnding } from "../../format/payload.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Tail } from "./tail.ts";
 
-const TOLD_AGAIN_MS = 24 * 3_600_000;
-
 /** Reports a waiting tail. */
 export function tellTail(runtime: Runtime, lane: LaneRow, tail: Tail): void {
   const error = (): DispatchError => tailError(lane, tail, runtime.options.onTail === "fail");
-  runtime.reportOnce(nameOf(lane.lane), error, { operation: "seal" }, TOLD_AGAIN_MS);
+  runtime.reportOnce(nameOf(lane.lane), error, { operation: "seal" });
 }
 
 function tailError(lane: LaneRow, tail: Tail, mayFail: boolean): DispatchError {
