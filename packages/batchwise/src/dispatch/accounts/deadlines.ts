@@ -56,8 +56,8 @@ export function opensAt(
 
 /**
  * `first`: the accounts of the requests, whose first deadline is `deadlineAt`. `second`: fallback
- * accounts. One that takes only a probe may fail it, so it counts only if no other sends in time and
- * none is full, which may change at any time; in the last minute, full ones do not matter.
+ * accounts. One that takes only a probe may fail it, so it counts only if no other sends in time
+ * and none is full, which may change at any time; in the last minute, full ones do not matter.
  */
 export function outlookOf(
   first: readonly Prospect[],
