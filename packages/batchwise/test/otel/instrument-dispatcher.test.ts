@@ -75,7 +75,8 @@ describe("the metrics of a dispatcher", () => {
     ["deliveries_waiting", {}, 11],
   ] as const)("have %s of %o", async (name, labels, value) => {
     const { samples } = await told();
-    expect((await samples()).value(PREFIX + name, labels)).toBeCloseTo(value, 1);
+    // An age grows while the test runs: it may be 5 s more.
+    expect((await samples()).value(PREFIX + name, labels)).toBeCloseTo(value, name.endsWith("_age") ? -1 : 1);
   });
 
   test("omit tenants with that option", async () => {

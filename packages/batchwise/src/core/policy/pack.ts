@@ -72,9 +72,12 @@ function fitOf(
  */
 const FIRST_READ = 64;
 
-/** Entries to read first: the number that fits at the lane's mean cost. */
+/**
+ * Entries to read first: the number that fits at the lane's mean cost, which is unknown after a sum
+ * of costs has overflowed.
+ */
 function expected({ size, cost }: Waiting, maxBatchCost: number): number {
-  return maxBatchCost < Infinity ? Math.max(FIRST_READ, Math.ceil(maxBatchCost / (cost / size))) : Infinity;
+  return maxBatchCost < Infinity ? Math.max(FIRST_READ, Math.ceil(maxBatchCost / (cost / size)) || 0) : Infinity;
 }
 
 /** The first entries that fit by their sum, or padded. */

@@ -56,7 +56,8 @@ describe("a body in chunks of a byte", () => {
     setImmediate(count);
     await read(bytesOf(text));
     over = true;
-    expect(passes).toBeGreaterThan(5);
+    // None, if it reads all in one go.
+    expect(passes).toBeGreaterThan(1);
   });
 
   test("is refused as soon as it is too large", async () => {
