@@ -72,12 +72,9 @@ function fitOf(
  */
 const FIRST_READ = 64;
 
-/**
- * Entries to read first: the number that fits at the lane's mean cost, which is unknown after a sum
- * of costs has overflowed.
- */
+/** Entries to read first: the number that fits at the lane's mean cost. */
 function expected({ size, cost }: Waiting, maxBatchCost: number): number {
-  return maxBatchCost < Infinity ? Math.max(FIRST_READ, Math.ceil(maxBatchCost / (cost / size)) || 0) : Infinity;
+  return maxBatchCost < Infinity ? Math.max(FIRST_READ, Math.ceil(maxBatchCost / (cost / size))) : Infinity;
 }
 
 /** The first entries that fit by their sum, or padded. */

@@ -240,7 +240,9 @@ export class Lane {
   /** Call after `count` entries with a total cost of `cost` have left in one step. */
   noteLeft(count: number, cost: number): void {
     this.size -= count;
-    this.cost = this.size === 0 ? 0 : this.cost - cost;
+    // A sum that has overflowed stays infinite until the lane is empty.
+    if (this.size === 0) this.cost = 0;
+    else if (this.cost < Infinity) this.cost -= cost;
     this.measured = null;
     this.owner.noteLeft(this, count);
   }
