@@ -147,7 +147,7 @@ describe("the built engine", () => {
     // change; 38,680 with rounds of tenants whose entries are linked (`fairBy` takes half the time)
     // and chunks that are joined for raised items; 38,882 with chunks that a batch takes whole (a
     // batch of one takes 6 % less time, `submitMany` 8 %) and read results of `map` that are freed;
-    // 38,973 with whole chunks of the most urgent line and a short way for items of which only the
+    // 38,986 with whole chunks of the most urgent line and a short way for items of which only the
     // cost is read (with a cost and three priorities: 15 % less time).
     expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(39_000);
   });
