@@ -24,6 +24,8 @@ const [STAGGERED, WORTHWHILE] = [0.85, 1.4];
 const PROBED = 4;
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
+/** A higher cost counts as this one, so that multiples of it are finite. */
+const HIGHEST_COST = 1e300;
 
 export class BatchSizes {
   readonly #services: TargetView["services"];
@@ -103,7 +105,9 @@ export class BatchSizes {
    * Learns from a batch that has ended, and sets the cap. `refused`: number of items refused since
    * the last one. Failed, aborted and first runs teach no times.
    */
-  record({ cost, size, isPart, failure, wasLeft }: EndedBatch, callMs: number | undefined, refused: number): void {
+  record(batch: EndedBatch, callMs: number | undefined, refused: number): void {
+    const { size, isPart, failure, wasLeft } = batch;
+    const cost = Math.min(batch.cost, HIGHEST_COST);
     this.#ended += 1;
     this.refusedShare += (refused / (refused + size) - this.refusedShare) / RATED;
     // Without callers a run may have stopped before its end.

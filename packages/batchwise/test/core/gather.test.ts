@@ -175,6 +175,20 @@ describe('gather "tick"', () => {
     expect(batches).toEqual([[2, 4], [1]]);
   });
 
+  test("does not hold a full lane of items without a key either", async () => {
+    const { batcher, clock, batches } = quick({ gather: "tick", maxBatchSize: 2 });
+    void batcher.submit(1, { key: "odd", priority: 1 });
+    await submitInTurns((item) => batcher.submit(item), [2, 4]);
+    void batcher.submitMany([6, 8]);
+    await anotherTurn();
+    expect(batches).toEqual([
+      [2, 4],
+      [6, 8],
+    ]);
+    await clock.settle();
+    expect(batches.at(-1)).toEqual([1]);
+  });
+
   test("does not hold a lane that is full by a measure other than the sum", async () => {
     for (const batchCost of ["padded", (items: readonly number[]) => items.length * Math.max(...items)] as const) {
       const { batcher, batches } = quick({ gather: "tick", batchCost, maxBatchCost: 12, cost: (item) => item });

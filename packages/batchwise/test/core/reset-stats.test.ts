@@ -140,3 +140,20 @@ test("resetStats() after close() counts nothing, and later submits are counted a
   await of.clock.advance(50);
   expect(of.batcher.stats()).toMatchObject({ submitted: 1, rejected: 1, utilization: 0, busyMs: 0, idleMs: 0 });
 });
+
+test("resetStats() while a batch runs that its callers have left: that time is busy, and life", async () => {
+  const of = rig<number>();
+  const leave = new AbortController();
+  of.batcher.submit(0, { signal: leave.signal }).catch(() => {});
+  await of.clock.settle();
+  leave.abort();
+  of.batcher.resetStats();
+  await of.clock.advance(100);
+  await echoAll(of);
+  expect(of.batcher.stats()).toMatchObject({ submitted: 0, busyMs: 100, idleMs: 0, utilization: 1 });
+  await of.clock.advance(90);
+  void of.batcher.submit(1);
+  await of.clock.advance(10);
+  expect(of.batcher.stats()).toMatchObject({ submitted: 1, busyMs: 110, idleMs: 90 });
+  await echoAll(of);
+});

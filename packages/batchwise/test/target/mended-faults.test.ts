@@ -381,3 +381,16 @@ test.each([
   expect(ratio).toBeGreaterThan(2);
   expect(ratio).toBeLessThan(8);
 });
+
+test("items of the highest costs, whose sums are not finite, end no service", async () => {
+  for (const cost of [1e299, 1e306, Number.MAX_VALUE]) {
+    for (const concurrency of [1, 4]) {
+      const { batcher, clock, submit, counts } = rig(() => 10, { cost: () => cost, concurrency });
+      await load(clock, 1_000, 500, () => submit(0));
+      await clock.advance(1_000);
+      const { answered, refused, failed } = counts();
+      expect([answered > 20, answered + refused, failed]).toEqual([true, 500, 0]);
+      await batcher.close();
+    }
+  }
+});

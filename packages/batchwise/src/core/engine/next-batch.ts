@@ -131,6 +131,9 @@ export class NextBatch implements ChoiceState, TargetView {
   /** A batch that has reserved at the limiter has gathered, and keeps its place in the order. */
   lane(gate: Gate, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
+    // Items without a key enter by a shorter way, which does not look whether they fill their lane.
+    const lane = this.gate === "pass" ? this.queue.keyless : null;
+    if (lane !== null && lane.size > 0 && mayBeReady(lane, this.#admission.caps)) this.queue.markHot(lane);
     return chooseLane(this.queue, this.#admission.caps, this, now);
   }
 

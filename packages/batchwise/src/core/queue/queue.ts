@@ -26,7 +26,7 @@ export class Queue implements LaneOwner {
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
   /** The lane of entries without a key, which is kept when it is empty. */
-  #keyless: Lane | null = null;
+  keyless: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
   /** The line that came first. */
   #first: Line | null = null;
@@ -281,18 +281,18 @@ export class Queue implements LaneOwner {
   }
 
   *#all(): Iterable<Lane> {
-    if (this.#keyless !== null) yield this.#keyless;
+    if (this.keyless !== null) yield this.keyless;
     if (this.#keyed !== null) yield* this.#keyed.values();
   }
 
   #lane(of: string | undefined): Lane {
     const key = this.#isKeyed ? of : undefined;
-    const known = key === undefined ? this.#keyless : this.#keyed?.get(key);
+    const known = key === undefined ? this.keyless : this.#keyed?.get(key);
     if (known) return known;
     const lane = new Lane(key, this);
     if (this.#keepsDeadlines) lane.keepDeadlines(true);
     if (key === undefined) {
-      this.#keyless = lane;
+      this.keyless = lane;
     } else {
       this.#keyed ??= new Map();
       this.#keyed.set(key, lane);

@@ -21,7 +21,7 @@ const NO_ENTRIES: readonly Entry[] = [];
 
 export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBatch {
   readonly #owner: BatchOwner<Batch>;
-  phase: "opening" | "calling" | "pausing" | "done" = "opening";
+  phase: "starting" | "opening" | "calling" | "pausing" | "done" = "starting";
   readonly sequence: number;
   readonly key: string | undefined;
   readonly reason: BatchReason;
@@ -107,8 +107,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   begin(): void {
     const { observer } = this.#owner.services;
     if (observer !== null) this.watch = observer.started(this, this.entries, this.waitMs);
-    // Callers may have left meanwhile; a batch without a slot has ended then.
-    if (!this.isOver) this.start();
+    this.start();
   }
 
   /** Opens and calls the handler, repeatedly while it answers at once and a try is left. */
@@ -249,7 +248,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   // Done.
 
   end(now: number = this.#owner.services.clock.now()): void {
-    if (this.isOver) return;
+    // The observer's callback may have made all callers leave: then `begin` ends it.
+    if (this.phase === "starting" || this.isOver) return;
     this.phase = "done";
     this.selfCalls.ended(this, now - this.startedAt);
     if (this.call !== null) HandlerCall.end(this.call);

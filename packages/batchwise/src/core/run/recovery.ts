@@ -13,7 +13,7 @@ import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 export interface RecoveringBatch {
   /** The entries of the last call, or of the next one. */
   entries: readonly Entry[];
-  phase: "opening" | "calling" | "pausing" | "done";
+  phase: "starting" | "opening" | "calling" | "pausing" | "done";
   callMs: number | undefined;
   noteSettled(count: number): void;
   /** Opens and calls the handler. */

@@ -33,8 +33,8 @@ class Counts {
 export class Recorder {
   /** Counted for each item, so not among the other counts: one object less to reach. */
   #submitted = 0;
-  /** Time of the first submit. */
-  #startedAt = 0;
+  /** Time of the first submit, or of a reset while a batch ran; Infinity before. */
+  #startedAt = Infinity;
   #counts: Counts = new Counts();
   #isBusy = false;
   /** When the batcher came to rest after `close()`; null until then. */
@@ -42,7 +42,7 @@ export class Recorder {
 
   /** Counts submits of one moment. */
   submitted(count: number, moment: Pick<Moment, "at">): void {
-    if (this.#submitted === 0) this.#startedAt = moment.at;
+    if (this.#submitted === 0) this.#startedAt = Math.min(this.#startedAt, moment.at);
     this.#submitted += count;
   }
 
@@ -108,6 +108,7 @@ export class Recorder {
     this.#submitted = 0;
     this.#counts = new Counts();
     this.#counts.busySince = now;
+    this.#startedAt = this.#isBusy ? now : Infinity;
     if (open > 0) this.submitted(open, { at: now });
   }
 
@@ -117,7 +118,7 @@ export class Recorder {
     const batchCost = counts.batchCost.quantiles();
     const until = Math.min(now, this.#closedAt ?? Infinity);
     const busyMs = counts.busyMs + (this.#isBusy ? now - counts.busySince : 0);
-    const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;
+    const lifeMs = Math.max(0, until - this.#startedAt);
     return Object.freeze({
       submitted: this.#submitted,
       ...counts.outcomes,
