@@ -7,8 +7,8 @@ import type { Entry, Urgency } from "../queue/entry.ts";
 import type { Recipient } from "../queue/recipient.ts";
 import { Earliest } from "../time/earliest.ts";
 import { cacheKeyOf, type ResultCache } from "./cache.ts";
-import type { Caller, CallerPlace } from "./callers.ts";
-import type { Pending } from "./pending.ts";
+import { Caller, type CallerPlace, type Patience } from "./callers.ts";
+import { capture, dedupeKeyOf } from "./read-item.ts";
 import type { Services } from "./services.ts";
 
 export class SharedEntry implements Recipient, CallerPlace {
@@ -65,7 +65,7 @@ export class SharedEntry implements Recipient, CallerPlace {
     if (!this.#callers.delete(caller)) return;
     this.#deadlines?.remove(caller);
     if (this.#callers.size === 0) {
-      this.#inFlight.forget(this);
+      this.#inFlight.remove(this);
       entry.leave(caller.dueAt);
     } else {
       entry.holder?.update(entry, entry);
@@ -73,7 +73,7 @@ export class SharedEntry implements Recipient, CallerPlace {
   }
 
   succeed(value: unknown, now: number): void {
-    this.#inFlight.forget(this);
+    this.#inFlight.remove(this);
     if (this.isStored) this.#inFlight.cache?.store(this.cacheKey, value);
     this.answer(value, now);
   }
@@ -84,7 +84,7 @@ export class SharedEntry implements Recipient, CallerPlace {
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
-    this.#inFlight.forget(this);
+    this.#inFlight.remove(this);
     for (const caller of this.#takeCallers()) caller.fail(error, outcome, now);
   }
 
@@ -101,40 +101,67 @@ export function scopeOf(key: string | undefined, dedupeKey: string): string {
   return key === undefined ? `=${dedupeKey}` : cacheKeyOf(key, dedupeKey);
 }
 
-/** The places that equal items may join. None is opened without `dedupe`. */
+/** The places that equal items may join. */
 export class InFlight {
-  readonly cache: ResultCache | undefined;
+  readonly #services: Services;
+  readonly #dedupe: (item: unknown) => string;
+  readonly cache: ResultCache | null;
   readonly #byScope: Map<string, SharedEntry> = new Map();
 
-  constructor(cache: ResultCache | undefined) {
+  constructor(services: Services, dedupe: (item: unknown) => string, cache: ResultCache | null) {
+    this.#services = services;
+    this.#dedupe = dedupe;
     this.cache = cache;
+  }
+
+  /** The dedupe key of an item. Throws INVALID_OPTION. */
+  keyOf(item: unknown): string {
+    return dedupeKeyOf(this.#dedupe, item);
   }
 
   get size(): number {
     return this.#byScope.size;
   }
 
-  find(scope: string): SharedEntry | undefined {
-    return this.#byScope.get(scope);
+  /** The place of an equal item; undefined if there is none. */
+  find(key: string | undefined, dedupeKey: string): SharedEntry | undefined {
+    return this.#byScope.get(scopeOf(key, dedupeKey));
   }
 
-  open(scope: string, cacheKey: string, entry: Entry): SharedEntry {
-    const shared = new SharedEntry(this, scope, cacheKey, entry);
-    this.#byScope.set(scope, shared);
+  /** Opens a place for an item that is the first of its kind. */
+  open(entry: Entry, dedupeKey: string): SharedEntry {
+    const { key } = entry;
+    const shared = new SharedEntry(this, scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry);
+    this.#byScope.set(shared.scope, shared);
     return shared;
   }
 
   /**
-   * Answers a place from the cache, or calls `miss`, also when the look-up is skipped. Callers may
-   * leave in between.
+   * Opens a place with its first caller. Answers it from the cache, or calls `miss`, also when the
+   * look-up is skipped. Callers may leave in between.
    */
-  lookUp(shared: SharedEntry, pending: Pending, services: Services, miss: () => void): void {
-    const { cache } = this;
+  share(entry: Entry, dedupeKey: string, patience: Patience, miss: () => void): void {
+    const caller = new Caller(this.#services, entry, patience);
+    const shared = this.open(entry, dedupeKey);
+    shared.join(caller, entry);
+    if (this.cache === null) miss();
+    else this.#lookUp(shared, this.cache, miss);
+  }
+
+  /** Adds the caller of an equal item. */
+  join(shared: SharedEntry, entry: Entry, patience: Patience): void {
+    const { selfCalls, recorder, observer } = this.#services;
+    shared.join(new Caller(this.#services, entry, patience), entry);
+    capture(shared.entry, observer);
+    selfCalls.joined(entry, shared.entry);
+    recorder.joined();
+    observer?.spared("dedupe", 1);
+  }
+
+  #lookUp(shared: SharedEntry, cache: ResultCache, miss: () => void): void {
+    const services = this.#services;
+    const { pending } = services;
     const { entry } = shared;
-    if (cache === undefined) {
-      miss();
-      return;
-    }
     const skip = (): void => found(undefined);
     const found = (value: unknown): void => {
       if (!pending.end(entry, skip)) return;
@@ -142,7 +169,7 @@ export class InFlight {
         miss();
         return;
       }
-      this.forget(shared);
+      this.remove(shared);
       services.recorder.foundInCache(shared.size);
       services.observer?.spared("cache", shared.size);
       shared.answer(value, services.clock.now());
@@ -154,7 +181,23 @@ export class InFlight {
   }
 
   /** Removes a place, so that no caller joins it. */
-  forget(shared: SharedEntry): void {
+  remove(shared: SharedEntry): void {
     if (this.#byScope.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
+  }
+
+  /** Invalidates the cached result of a key. Resolves when the cache has deleted it. */
+  async forget(dedupeKey: string, key: string | undefined): Promise<void> {
+    this.cache?.checkDeletes();
+    const shared = this.find(key, dedupeKey);
+    const { pending } = this.#services;
+    if (shared !== undefined) {
+      if (pending.has(shared.entry)) {
+        pending.skip(shared.entry);
+      } else if (!shared.entry.isWaiting) {
+        shared.isStored = false;
+        this.remove(shared);
+      }
+    }
+    await this.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 }

@@ -13,13 +13,13 @@ import type { Recorder } from "../stats/recorder.ts";
 import type { Moment, Turn } from "../time/turn.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
-import { cacheKeyOf, ResultCache } from "./cache.ts";
+import { ResultCache } from "./cache.ts";
 import { Caller, PATIENT, type Patience, refusalOf, refuse } from "./callers.ts";
-import { InFlight, scopeOf } from "./in-flight.ts";
+import { InFlight } from "./in-flight.ts";
 import {
   type CallOptions,
+  capture,
   countDifferent,
-  dedupeKeyOf,
   optionsOfItem,
   ownCost,
   type ReadDedupeKey,
@@ -40,9 +40,6 @@ interface ReadCall {
   readonly keys: readonly ReadDedupeKey[] | null;
 }
 
-/** For batchers whose items share no places. */
-const NO_EQUALS = new InFlight(undefined);
-
 export class Intake {
   readonly #services: Services;
   // Services that each item needs.
@@ -51,7 +48,8 @@ export class Intake {
   /** Made with the first submit. */
   #recorder: Recorder | null = null;
   readonly #admission: Admission;
-  readonly #inFlight: InFlight;
+  /** Null without `dedupe`. */
+  readonly #inFlight: InFlight | null;
   readonly #tooLargeError: typeof itemTooLargeError;
   isClosed = false;
   /** True while nothing but the cost of an item is read. */
@@ -61,12 +59,12 @@ export class Intake {
 
   constructor(services: Services, admission: Admission, tooLargeError: typeof itemTooLargeError) {
     const { dedupe, cache } = services.options;
-    const results = cache && new ResultCache(cache, services.events, services.inContext);
+    const results = cache === undefined ? null : new ResultCache(cache, services.events, services.inContext);
     this.#services = services;
     this.#turn = services.turn;
     this.#selfCalls = services.selfCalls;
     this.#admission = admission;
-    this.#inFlight = dedupe === undefined ? NO_EQUALS : new InFlight(results);
+    this.#inFlight = dedupe === undefined ? null : new InFlight(services, dedupe, results);
     this.#tooLargeError = tooLargeError;
     this.configure();
   }
@@ -134,13 +132,13 @@ export class Intake {
    */
   #refuseTooLarge(entries: readonly Entry[]): readonly ReadDedupeKey[] | null | undefined {
     const { name, options } = this.#services;
-    const { dedupe, onFull, maxQueueSize } = options;
-    const hasCache = dedupe !== undefined && this.#inFlight.cache !== undefined;
+    const { onFull, maxQueueSize } = options;
+    const inFlight = this.#inFlight;
     const isLarge = onFull === "reject" && entries.length > maxQueueSize;
-    if (!isLarge || this.isClosed || hasCache) return null;
-    const keys = dedupe === undefined ? null : entries.map(({ item }) => readOnce(() => dedupeKeyOf(dedupe, item)));
+    if (!isLarge || this.isClosed || inFlight?.cache) return null;
+    const keys = inFlight && entries.map(({ item }) => readOnce(() => inFlight.keyOf(item)));
     const size = keys === null ? entries.length : countDifferent(keys);
-    if (size <= maxQueueSize + (keys === null ? 0 : this.#inFlight.size) || this.isClosed) return keys;
+    if (size <= maxQueueSize + (inFlight?.size ?? 0) || this.isClosed) return keys;
     const what = keys === null ? "items" : "different items";
     for (const entry of entries) {
       refuse(this.#services, entry, callTooLargeError(name, size, what, maxQueueSize), "rejected");
@@ -148,20 +146,8 @@ export class Intake {
     return undefined;
   }
 
-  /** Invalidates the cached result of a key. Resolves when the cache has deleted it. */
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
-    const inFlight = this.#inFlight;
-    inFlight.cache?.checkDeletes();
-    const shared = inFlight.find(scopeOf(key, dedupeKey));
-    if (shared !== undefined) {
-      if (this.#services.pending.has(shared.entry)) {
-        this.#services.pending.skip(shared.entry);
-      } else if (!shared.entry.isWaiting) {
-        shared.isStored = false;
-        inFlight.forget(shared);
-      }
-    }
-    await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
+    await this.#inFlight?.forget(dedupeKey, key);
   }
 
   /** Reads an item and its options. Queues it, or joins it to an equal one. */
@@ -187,17 +173,16 @@ export class Intake {
   #acceptAny(entry: Entry, patience: Patience, call: ReadCall | null): void {
     if (this.#isOver(entry, patience)) return;
     const { options } = this.#services;
-    const { dedupe } = options;
+    const inFlight = this.#inFlight;
     if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
-    const read = call?.keys?.[entry.position];
-    const dedupeKey = dedupe && (read === undefined ? dedupeKeyOf(dedupe, entry.item) : read());
+    const dedupeKey = inFlight === null ? "" : (call?.keys?.[entry.position]?.() ?? inFlight.keyOf(entry.item));
     readKey(entry, options);
-    if (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience)) return;
+    if (this.#join(entry, dedupeKey, patience)) return;
     const promised = this.#read(entry);
     // The user's functions may have closed the batcher, or submitted an equal item.
-    if (this.#isOver(entry, patience)) return;
-    if (dedupeKey === undefined) this.#enterAlone(entry, patience, promised);
-    else if (!this.#join(entry, dedupeKey, patience)) this.#share(entry, dedupeKey, patience, promised);
+    if (this.#isOver(entry, patience) || this.#join(entry, dedupeKey, patience)) return;
+    if (inFlight === null) this.#enterAlone(entry, patience, promised);
+    else inFlight.share(entry, dedupeKey, patience, () => this.#enter(entry, promised));
   }
 
   #refuse(entry: Entry, error: unknown): void {
@@ -232,7 +217,7 @@ export class Intake {
   #read(entry: Entry): Promise<unknown> | null {
     const { options, stages } = this.#services;
     readItem(entry, options);
-    this.#capture(entry);
+    capture(entry, this.#services.observer);
     const promised = stages.prepareItem === undefined ? null : this.#prepare(entry, stages.prepareItem);
     if (promised === null) this.#refuseOversize(entry);
     return promised;
@@ -303,32 +288,12 @@ export class Intake {
     return this.#services.inContext(() => ownCost(item, batchCost));
   }
 
-  /** Opens a place that equal items may join: first looked up in the cache, queued on a miss. */
-  #share(entry: Entry, dedupeKey: string, patience: Patience, promised: Promise<unknown> | null): void {
-    const { key } = entry;
-    const caller = new Caller(this.#services, entry, patience);
-    const shared = this.#inFlight.open(scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry);
-    shared.join(caller, entry);
-    this.#inFlight.lookUp(shared, this.#services.pending, this.#services, () => this.#enter(entry, promised));
-  }
-
-  /** Joins the place of an equal item, if there is one. Returns false if there is none. */
+  /** Joins the place of an equal item. Returns false if there is none. */
   #join(entry: Entry, dedupeKey: string, patience: Patience): boolean {
-    const known = this.#inFlight.find(scopeOf(entry.key, dedupeKey));
-    if (known === undefined) return false;
-    if (this.#isOver(entry, patience)) return true;
-    known.join(new Caller(this.#services, entry, patience), entry);
-    this.#capture(known.entry);
-    this.#selfCalls.joined(entry, known.entry);
-    this.#services.recorder.joined();
-    this.#services.observer?.spared("dedupe", 1);
+    const shared = this.#inFlight?.find(entry.key, dedupeKey);
+    if (shared === undefined) return false;
+    if (!this.#isOver(entry, patience)) this.#inFlight?.join(shared, entry, patience);
     return true;
-  }
-
-  /** Adds the current caller to the callers of an entry, for the observer. */
-  #capture(entry: Entry): void {
-    const { observer } = this.#services;
-    if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
   }
 }
 

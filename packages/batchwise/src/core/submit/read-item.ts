@@ -1,6 +1,7 @@
 // Reads an item and the options of its submit. Calls the user's functions on the caller's time and
 // in the caller's async context; their errors concern only this item. Reads everything once.
 
+import type { BatchObserver } from "../contract/observer.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
@@ -150,6 +151,11 @@ export function readItem(entry: Entry, options: ResolvedOptions): void {
   entry.ownFacts.context = context;
   // The context may be a promise.
   ignoreIfPromise(context);
+}
+
+/** Adds the current caller to the callers of an entry, for the observer. */
+export function capture(entry: Entry, observer: BatchObserver | null): void {
+  if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
 }
 
 /** The dedupe key of an item. */

@@ -29,11 +29,11 @@ function kitOf(): Kit {
   const kit = servicesKit();
   const stored: unknown[] = [];
   const cache = { store: (key: string, value: unknown) => stored.push([key, value]) } as unknown as ResultCache;
-  const inFlight = new InFlight(cache);
+  const inFlight = new InFlight(kit.services, String, cache);
   const queue = new Queue({ isFair: false, isKeyed: true, priorityAgingMs: 10_000 });
   queue.keepDeadlines(true);
   const entry = entryOf({ id: 1 });
-  const shared = inFlight.open("scope", "cache key", entry);
+  const shared = inFlight.open(entry, "1");
   const told: [number, unknown][] = [];
   let callers = 0;
   const join = (timeoutMs: number, priority = 0): Caller => {
@@ -76,9 +76,9 @@ describe("equal callers", () => {
           callers = callers.filter((caller) => caller !== leaving);
           check();
         }
-        expect(inFlight.find("scope")).toBe(shared);
+        expect(inFlight.find(undefined, "1")).toBe(shared);
         for (const caller of callers) caller.leave();
-        expect([inFlight.find("scope"), entry.recipient, queue.size]).toEqual([undefined, null, 0]);
+        expect([inFlight.find(undefined, "1"), entry.recipient, queue.size]).toEqual([undefined, null, 0]);
       }),
     );
   });
@@ -121,8 +121,8 @@ describe("equal callers", () => {
     shared.succeed("result", 5);
     shared.succeed("again", 6);
     expect(told).toEqual([0, 1, 2].map((name) => [name, "result"]));
-    expect(stored[0]).toEqual(["cache key", "result"]);
-    expect([inFlight.find("scope"), stats().completed]).toEqual([undefined, 3]);
+    expect(stored[0]).toEqual(["1", "result"]);
+    expect([inFlight.find(undefined, "1"), stats().completed]).toEqual([undefined, 3]);
   });
 
   test.each<FailedOutcome>(["failed", "rejected"])("that are %s get the error, and nothing is stored", (outcome) => {
@@ -130,7 +130,7 @@ describe("equal callers", () => {
     join(NEVER);
     join(NEVER);
     shared.fail(new Error("no"), outcome, 5);
-    expect([told.length, stored, inFlight.find("scope"), stats()[outcome]]).toEqual([2, [], undefined, 2]);
+    expect([told.length, stored, inFlight.find(undefined, "1"), stats()[outcome]]).toEqual([2, [], undefined, 2]);
   });
 
   test("whose result was forgotten or comes from the cache do not store it", () => {
@@ -150,10 +150,10 @@ describe("equal callers", () => {
 describe("places in flight", () => {
   test("are not forgotten for another of the same scope", () => {
     const { inFlight, shared } = kitOf();
-    inFlight.forget(shared);
-    const next = inFlight.open("scope", "cache key", entryOf({ id: 2 }));
-    inFlight.forget(shared);
-    expect(inFlight.find("scope")).toBe(next);
+    inFlight.remove(shared);
+    const next = inFlight.open(entryOf({ id: 2 }), "1");
+    inFlight.remove(shared);
+    expect(inFlight.find(undefined, "1")).toBe(next);
   });
 
   test("are apart for each pair of a lane's key and a dedupe key", () => {
