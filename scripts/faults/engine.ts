@@ -35,7 +35,7 @@ const packing: readonly Fault[] = [
   },
   {
     name: "lets younger items overtake",
-    file: "core/queue/entry-list.ts",
+    file: "core/queue/chunk.ts",
     find: "this.entries.push(entry);",
     replace: "this.entries.unshift(entry);",
   },
@@ -66,12 +66,12 @@ const packing: readonly Fault[] = [
   {
     name: "opens too few lines",
     file: "core/queue/merged.ts",
-    find: "this.#add(this.#sources.below(place, 2));",
+    find: "this.#add(this.#lines.below(place, 2));",
     replace: "",
   },
   {
     name: "never lets time outweigh a priority",
-    file: "core/queue/lane.ts",
+    file: "core/queue/line.ts",
     find: "moment.at - this.#lead.leadMs;",
     replace: "moment.at / 1e9 - this.#lead.leadMs;",
   },
@@ -164,7 +164,7 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "sends more than a flush covers while paused",
-    file: "core/queue/entry-list.ts",
+    file: "core/queue/chunk.ts",
     find: "moment.sequence <= this.#upTo)",
     replace: "moment.sequence <= this.#upTo + 1)",
   },

@@ -1,19 +1,15 @@
-// Reads ahead in the order of service (see fair-order.ts), and changes nothing. Each tenant of a
+// Reads ahead in the order of service (see fair-line.ts), and changes nothing. Each tenant of a
 // round gives one entry before any of them gives another: a served tenant's start is later. After
 // a round, a heap decides between the other rounds and the next entries of served tenants.
 
 import { Heap, HeapNode } from "../time/heap.ts";
+import type { Reader } from "./chunk.ts";
 import type { Entry } from "./entry.ts";
-import type { Reader } from "./entry-list.ts";
+import type { FairLine } from "./fair-line.ts";
 import type { Round, Tenant } from "./tenant.ts";
 
-export interface Charges {
-  /** The charge of a tenant for an entry. */
-  chargeOf(entry: Entry): number;
-}
-
 export class FairReader implements Reader {
-  readonly #charges: Charges;
+  readonly #line: FairLine;
   readonly #rounds: Heap<Round>;
   readonly #upTo: number;
   /** The next tenant of the current round. */
@@ -22,8 +18,8 @@ export class FairReader implements Reader {
   readonly #candidates: Heap<HeapNode<Round> | Entry> = new Heap();
 
   /** Reads entries of moments up to this sequence. */
-  constructor(charges: Charges, rounds: Heap<Round>, upTo: number) {
-    this.#charges = charges;
+  constructor(line: FairLine, rounds: Heap<Round>, upTo: number) {
+    this.#line = line;
     this.#rounds = rounds;
     this.#upTo = upTo;
     this.#addRound(rounds.first);
@@ -56,7 +52,7 @@ export class FairReader implements Reader {
   /** Adds the tenant's next entry, after all others of the same start. Returns this one. */
   #serve(entry: Entry, start: number): Entry {
     const next = this.#from(entry.facts.next);
-    if (next !== null) this.#candidates.add(new HeapNode(next), start + this.#charges.chargeOf(entry), Infinity);
+    if (next !== null) this.#candidates.add(new HeapNode(next), start + this.#line.chargeOf(entry), Infinity);
     return entry;
   }
 

@@ -1,148 +1,16 @@
-// A lane holds the waiting entries of one key, in a line for each priority; small calls have lines
-// of their own. A line is in arrival order, or shared by tenants with `fairBy`.
+// A lane holds the waiting entries of one key, in a line for each priority (line.ts).
 
 import { Earliest } from "../time/earliest.ts";
-import { Heap, HeapNode } from "../time/heap.ts";
-import { type Entry, NO_FACTS, type Urgency } from "./entry.ts";
-import { EntryList, type EntryOwner, type Reader, type WaitingHolder } from "./entry-list.ts";
-import { FairOrder } from "./fair-order.ts";
+import { Heap, type HeapNode } from "../time/heap.ts";
+import type { Entry, Urgency } from "./entry.ts";
 import type { Marks } from "./flush.ts";
+import type { Line } from "./line.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
-import { Merged, type Source } from "./merged.ts";
-import type { Lead } from "./rank.ts";
-
-export class Line extends EntryList implements EntryOwner, Source {
-  readonly lane: Lane;
-  readonly priority: number;
-  readonly isSmall: boolean;
-  /** True for entries that have neither a key nor `isSmall`. */
-  readonly #isPlain: boolean;
-  readonly #lead: Lead;
-  /** Tenants have the entries, if they share the line. */
-  readonly #tenants: FairOrder | null;
-  /** Its places by rank and by age among the lines of all lanes. Made when there are others. */
-  place: HeapNode<Line> | null = null;
-  #byAge: HeapNode<Line> | null = null;
-  /** Its place by rank in its lane. Made when the lane has a second line. */
-  #inLane: HeapNode<Line> | null = null;
-  /** The oldest entry, if the last batch did not take it. */
-  passedOver: Entry | null = null;
-
-  constructor(lane: Lane, { priority, isSmall }: Urgency, lead: Lead, isFair: boolean) {
-    super();
-    this.lane = lane;
-    this.priority = priority;
-    this.isSmall = isSmall;
-    this.#isPlain = lane.key === undefined && !isSmall;
-    this.#lead = lead;
-    this.#tenants = isFair ? new FairOrder(this) : null;
-  }
-
-  get line(): this {
-    return this;
-  }
-
-  /** True if it is the line of an entry without rare facts. */
-  takes({ facts, priority }: Entry): boolean {
-    return facts === NO_FACTS && priority === this.priority && this.#isPlain;
-  }
-
-  override get oldest(): Entry | null {
-    return this.#tenants === null ? super.oldest : this.#tenants.oldest;
-  }
-
-  override add(entry: Entry): boolean {
-    const isOldest = this.#tenants === null ? super.add(entry) : this.#tenants.add(entry);
-    if (isOldest) this.noteOldest();
-    return isOldest;
-  }
-
-  override addAll(entries: readonly Entry[]): boolean {
-    const isOldest = super.addAll(entries);
-    if (isOldest) this.noteOldest();
-    return isOldest;
-  }
-
-  override get chunkLength(): number {
-    return this.lane.owner.chunkLength;
-  }
-
-  /** An entry leaves early. */
-  left(entry: Entry): void {
-    this.lane.left(entry);
-    this.remove([entry], 0, 1);
-    this.lane.noteLeft(1, entry.cost);
-  }
-
-  update(entry: Entry, joined: Urgency): void {
-    if (entry.isLessUrgentThan(joined)) this.lane.owner.raise(entry, joined);
-    this.lane.noteDeadline(entry);
-  }
-
-  /** Removes the entries of `[from, end)` for a batch. */
-  take(entries: readonly Entry[], from: number, end: number): void {
-    const { oldest } = this;
-    this.remove(entries, from, end, true);
-    this.passedOver = this.oldest === oldest ? oldest : null;
-  }
-
-  override remove(entries: readonly Entry[], from: number, end: number, isServed: boolean = false): void {
-    if (this.#tenants === null) super.remove(entries, from, end);
-    else this.#tenants.remove(entries, from, end, isServed);
-    this.noteOldest();
-  }
-
-  override reader(upTo: number): Reader {
-    return this.#tenants === null ? super.reader(upTo) : this.#tenants.reader(upTo);
-  }
-
-  rankOf({ moment }: Entry): number {
-    return moment.at - this.#lead.leadMs;
-  }
-
-  /** Updates its places. Only a line with entries is in a heap. */
-  noteOldest(): void {
-    const { owner, byRank } = this.lane;
-    if (owner.byRank === null || owner.byAge === null) return;
-    const { oldest } = this;
-    this.place ??= new HeapNode<Line>(this);
-    this.#byAge ??= new HeapNode<Line>(this);
-    this.#put(owner.byRank, this.place, oldest);
-    if (oldest === null) owner.byAge.remove(this.#byAge);
-    else owner.byAge.put(this.#byAge, oldest.moment.at);
-    if (byRank === null) return;
-    this.#inLane ??= new HeapNode<Line>(this);
-    this.#put(byRank, this.#inLane, oldest);
-  }
-
-  #put(heap: Heap<Line>, place: HeapNode<Line>, oldest: Entry | null): void {
-    if (oldest === null) heap.remove(place);
-    else heap.put(place, this.rankOf(oldest), oldest.moment.at, this.#lead.tier);
-  }
-}
-
-/** The line in which an entry waits. */
-export function lineOf({ holder }: Entry): Line {
-  return (holder as WaitingHolder<unknown>).line as Line;
-}
+import { Merged } from "./merged.ts";
+import type { Queue } from "./queue.ts";
 
 /** Empty lines are kept for reuse up to this many, and as many as there are others. */
 const KEPT_EMPTY = 8;
-
-/** Keeps totals over all lanes. */
-export interface LaneOwner {
-  /** Lines with entries, by the rank and by the age of their oldest entry; null for one line. */
-  readonly byRank: Heap<Line> | null;
-  readonly byAge: Heap<Line> | null;
-  /** Most entries of a chunk. */
-  readonly chunkLength: number;
-  /** Called when the entries that left in one step have been counted. */
-  noteLeft(lane: Lane, count: number): void;
-  /** The lane's earliest deadline has changed. */
-  noteDeadline(lane: Lane): void;
-  /** Moves a waiting entry to the line of a higher priority. */
-  raise(entry: Entry, joined: Urgency): void;
-}
 
 /** A line's key in its lane: the priority, as text for small calls. */
 function lineKey({ priority, isSmall }: Urgency): number | string {
@@ -151,7 +19,7 @@ function lineKey({ priority, isSmall }: Urgency): number | string {
 
 export class Lane {
   readonly key: string | undefined;
-  readonly owner: LaneOwner;
+  readonly owner: Queue;
   /** The line that came first. May be empty, like others. */
   #first: Line | null = null;
   /** All lines, and those with entries by the rank of their oldest. Made for a second line. */
@@ -169,7 +37,7 @@ export class Lane {
   /** Made with its first flush. */
   flushes: Marks | null = null;
 
-  constructor(key: string | undefined, owner: LaneOwner) {
+  constructor(key: string | undefined, owner: Queue) {
     this.key = key;
     this.owner = owner;
   }

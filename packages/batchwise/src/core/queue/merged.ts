@@ -3,32 +3,27 @@
 // much as the lines of one batch.
 
 import { Heap, HeapNode } from "../time/heap.ts";
+import type { Reader } from "./chunk.ts";
 import type { Entry } from "./entry.ts";
-import type { EntryOrder, Reader } from "./entry-list.ts";
+import type { Line } from "./line.ts";
 
-/** A source of entries in order, among others: a line of a lane. */
-export interface Source extends Pick<EntryOrder, "reader"> {
-  /** The smallest goes first. */
-  rankOf(entry: Entry): number;
-}
-
-/** A source that may have the next entry. Its key is the rank of its own next entry, or less. */
-class Candidate extends HeapNode<HeapNode<Source>> {
+/** A line that may have the next entry. Its key is the rank of its own next entry, or less. */
+class Candidate extends HeapNode<HeapNode<Line>> {
   /** Null until it is opened. */
   reader: Reader | null = null;
   next: Entry | undefined;
 }
 
 export class Merged implements Reader {
-  readonly #sources: Heap<Source>;
-  readonly #candidates: Heap<HeapNode<Source>> = new Heap();
+  readonly #lines: Heap<Line>;
+  readonly #candidates: Heap<HeapNode<Line>> = new Heap();
   readonly #upTo: number;
 
   /** Reads entries of moments up to this sequence. */
-  constructor(sources: Heap<Source>, upTo: number) {
-    this.#sources = sources;
+  constructor(lines: Heap<Line>, upTo: number) {
+    this.#lines = lines;
     this.#upTo = upTo;
-    this.#add(sources.first);
+    this.#add(lines.first);
   }
 
   read(): Entry | undefined {
@@ -45,15 +40,15 @@ export class Merged implements Reader {
     }
   }
 
-  #add(place: HeapNode<Source> | undefined): void {
+  #add(place: HeapNode<Line> | undefined): void {
     if (place !== undefined) this.#candidates.add(new Candidate(place), place.key, place.tie, place.tier);
   }
 
-  /** Opens the first candidate. The sources below it may come before its next entry. */
+  /** Opens the first candidate. The lines below it may come before its next entry. */
   #open(first: Candidate): void {
     const place = first.value;
-    this.#add(this.#sources.below(place, 1));
-    this.#add(this.#sources.below(place, 2));
+    this.#add(this.#lines.below(place, 1));
+    this.#add(this.#lines.below(place, 2));
     first.reader = place.value.reader(this.#upTo);
     this.#advance(first, first.reader);
   }

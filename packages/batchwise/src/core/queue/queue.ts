@@ -2,10 +2,12 @@
 // and the oldest entry are found without a search. An empty lane is dropped.
 
 import { Heap, HeapNode } from "../time/heap.ts";
+import { type Chunk, LONGEST_CHUNK } from "./chunk.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
-import { type Chunk, LONGEST_CHUNK } from "./entry-list.ts";
+import { FairLine } from "./fair-line.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
-import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
+import { Lane } from "./lane.ts";
+import { Line, lineOf } from "./line.ts";
 import { leadOf } from "./rank.ts";
 
 export interface QueueOptions {
@@ -21,7 +23,7 @@ const PLAIN: Urgency = { priority: 0, isSmall: false };
 
 const NO_LANES: ReadonlySet<Lane> = new Set();
 
-export class Queue implements LaneOwner {
+export class Queue {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
@@ -231,7 +233,7 @@ export class Queue implements LaneOwner {
   /** Takes a chunk that `whole` returned: the entries have no flush and no kept deadline. */
   #takeWhole(chunk: Chunk, holder: EntryHolder): readonly Flush[] {
     const { entries, cost } = chunk;
-    const line = chunk.line as Line;
+    const { line } = chunk;
     chunk.taker = holder;
     line.take(entries, 0, entries.length);
     line.lane.noteLeft(entries.length, cost);
@@ -303,7 +305,8 @@ export class Queue implements LaneOwner {
   #lineOf(lane: Lane, of: Urgency): Line {
     const known = lane.line(of);
     if (known !== undefined) return known;
-    const line = new Line(lane, of, leadOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair);
+    const lead = leadOf(of.priority, of.isSmall, this.#priorityAgingMs);
+    const line = this.#isFair ? new FairLine(lane, of, lead) : new Line(lane, of, lead);
     lane.open(line);
     if (this.#first === null) {
       this.#first = line;

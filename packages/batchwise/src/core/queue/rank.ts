@@ -1,5 +1,5 @@
 // The order of waiting entries is one number per entry: its submit time minus the lead that its
-// priority gives (`Line.rankOf` in lane.ts subtracts it). The smallest goes first; of equal ones
+// priority gives (`Line.rankOf` subtracts it). The smallest goes first; of equal ones
 // the older. So waiting `priorityAgingMs` outweighs one step of priority, and no entry's place
 // changes while it waits.
 

@@ -1,4 +1,4 @@
-// Tenants of a fair line, and rounds of them (see fair-order.ts).
+// Tenants of a fair line, and rounds of them (see fair-line.ts).
 //
 // A tenant's entries are linked through their facts. The garbage collector copies such lists side
 // by side: the first entry of each tenant, then the second of each, which is the order of service.
@@ -6,15 +6,14 @@
 
 import { HeapNode } from "../time/heap.ts";
 import type { Ends } from "../time/linked-list.ts";
+import { WaitingHolder } from "./chunk.ts";
 import type { Entry } from "./entry.ts";
-import { type EntryOwner, WaitingHolder } from "./entry-list.ts";
 
 /** Marks of a tenant's entries are about this far apart. */
 const APART = 128;
 
 /** Holds a tenant's entries, by age. Linked to its neighbours in its round. */
 export class Tenant extends WaitingHolder<Tenant> {
-  readonly line: EntryOwner;
   first: Entry | null = null;
   #last: Entry | null = null;
   /**
@@ -28,11 +27,6 @@ export class Tenant extends WaitingHolder<Tenant> {
   start = 0;
   /** Its place among the waiting tenants by the age of its first entry. */
   readonly byAge: HeapNode<Tenant> = new HeapNode<Tenant>(this);
-
-  constructor(line: EntryOwner) {
-    super();
-    this.line = line;
-  }
 
   /** Adds an entry after all entries at least as old. Returns whether it is the first. */
   add(entry: Entry): boolean {

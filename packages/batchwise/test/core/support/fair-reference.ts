@@ -1,4 +1,4 @@
-// Start-time fair queueing on plain arrays, without reading ahead. The reference for FairOrder.
+// Start-time fair queueing on plain arrays, without reading ahead. The reference for FairLine.
 
 export interface Served {
   readonly id: number;
@@ -13,7 +13,7 @@ interface Tenant {
   turn: number;
 }
 
-/** Number of entries in the mean cost, approximately; see fair-order.ts. */
+/** Number of entries in the mean cost, approximately; see fair-line.ts. */
 const REMEMBERED = 1024;
 
 export class FairReference {

@@ -186,7 +186,7 @@ describe("the rules between the rooms", () => {
     ],
     [
       "the order of tenants imports the counters",
-      `${src}/core/queue/fair-order.ts`,
+      `${src}/core/queue/fair-line.ts`,
       "../stats/recorder.ts",
       "core/queue may not import core/stats",
     ],
@@ -240,7 +240,7 @@ describe("the rules between the rooms", () => {
     [`${src}/core/run/batch.ts`, "../submit/services.ts"],
     [`${src}/core/submit/admission.ts`, "../policy/pack.ts"],
     [`${src}/core/policy/pack.ts`, "../queue/entry.ts"],
-    [`${src}/core/queue/fair-order.ts`, "./entry.ts"],
+    [`${src}/core/queue/fair-line.ts`, "./entry.ts"],
     [`${src}/core/queue/queue.ts`, "../time/heap.ts"],
     [`${src}/core/contract/events.ts`, "../time/clock.ts"],
     [`${src}/stream/rounds.ts`, "../core/time/clock.ts"],

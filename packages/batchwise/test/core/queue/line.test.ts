@@ -1,65 +1,58 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { type Chunk, LONGEST_CHUNK } from "../../../src/core/queue/chunk.ts";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import { type Chunk, EntryList, LONGEST_CHUNK } from "../../../src/core/queue/entry-list.ts";
+import type { Lane } from "../../../src/core/queue/lane.ts";
+import { Line } from "../../../src/core/queue/line.ts";
+import { leadOf } from "../../../src/core/queue/rank.ts";
 import { range } from "../../support.ts";
 import { entryOf } from "../support/queue-kit.ts";
 
-class List extends EntryList {
-  readonly line = null as never;
-  readonly #chunkLength: number;
-
-  constructor(chunkLength: number) {
-    super();
-    this.#chunkLength = chunkLength;
-  }
-
-  override get chunkLength(): number {
-    return this.#chunkLength;
-  }
-
-  items(most: number, upTo: number): unknown[] {
-    const reader = this.reader(upTo);
-    const items: unknown[] = [];
-    for (let next = reader.read(); next !== undefined && items.length < most; next = reader.read())
-      items.push(next.item);
-    return items;
-  }
+function lineWith(chunkLength: number): Line {
+  const lane = { owner: { byRank: null, chunkLength } } as unknown as Lane;
+  return new Line(lane, { priority: 0, isSmall: false }, leadOf(0, false, 1));
 }
 
-/** An entry list, and a plain array as its model. */
+function itemsOf(line: Line, most: number, upTo: number): unknown[] {
+  const reader = line.reader(upTo);
+  const items: unknown[] = [];
+  for (let next = reader.read(); next !== undefined && items.length < most; next = reader.read()) items.push(next.item);
+  return items;
+}
+
+/** A line, and a plain array as its model. */
 class Pair {
-  readonly entries: List;
+  readonly line: Line;
   list: Entry[] = [];
   #pushed = 0;
 
   constructor(chunkLength: number = LONGEST_CHUNK) {
-    this.entries = new List(chunkLength);
+    this.line = lineWith(chunkLength);
   }
 
   /** Inserts an entry after all entries at least as old. */
   push(at: number, sequence = 0): Entry {
     const entry = entryOf({ id: this.#pushed, at, sequence });
     this.#pushed += 1;
-    this.entries.add(entry);
+    this.line.add(entry);
     this.list.splice(this.list.findLastIndex(({ moment }) => moment.at <= at) + 1, 0, entry);
     return entry;
   }
 
   /** Removes entries, together or one by one. */
   remove(entries: readonly Entry[], isTogether: boolean): void {
-    if (isTogether) this.entries.remove(entries, 0, entries.length);
-    else for (const index of entries.keys()) this.entries.remove(entries, index, index + 1);
+    if (isTogether) this.line.remove(entries, 0, entries.length);
+    else for (const index of entries.keys()) this.line.remove(entries, index, index + 1);
     const gone = new Set(entries);
     this.list = this.list.filter((entry) => !gone.has(entry));
   }
 
   check(): void {
-    expect(this.entries.oldest).toBe(this.list[0] ?? null);
+    expect(this.line.oldest).toBe(this.list[0] ?? null);
     for (const upTo of [Number.POSITIVE_INFINITY, 1]) {
       const seen = this.list.filter(({ moment }) => moment.sequence <= upTo).map(({ item }) => item);
       for (const most of [0, 1, 300, Number.POSITIVE_INFINITY]) {
-        expect(this.entries.items(most, upTo)).toEqual(seen.slice(0, most));
+        expect(itemsOf(this.line, most, upTo)).toEqual(seen.slice(0, most));
       }
     }
   }
@@ -93,7 +86,7 @@ function apply(pair: Pair, { kind, count, place, isTogether }: Step, time: numbe
   }
 }
 
-describe("an entry list", () => {
+describe("a line", () => {
   test("is a list by age, whatever is pushed, put in by age, taken from the front and removed from the middle", () => {
     fc.assert(
       fc.property(
@@ -116,7 +109,7 @@ describe("an entry list", () => {
   });
 
   test("fills the youngest chunk with the entries of a call", () => {
-    const entries = new List(8);
+    const entries = lineWith(8);
     const all = range(18).map((id) => entryOf({ id, at: id }));
     for (const [from, end] of [
       [0, 5],

@@ -13,9 +13,10 @@
 
 import { Heap } from "../time/heap.ts";
 import { link, unlink } from "../time/linked-list.ts";
+import type { Reader } from "./chunk.ts";
 import type { Entry } from "./entry.ts";
-import type { EntryOrder, EntryOwner, Reader } from "./entry-list.ts";
-import { type Charges, FairReader } from "./fair-reader.ts";
+import { FairReader } from "./fair-reader.ts";
+import { Line } from "./line.ts";
 import { Round, Tenant } from "./tenant.ts";
 
 /** Number of recent entries in the mean. */
@@ -23,8 +24,7 @@ const REMEMBERED = 1024;
 /** Tenants without entries are kept up to this many, and as many as the others. */
 const KEPT_IDLE = 8;
 
-export class FairOrder implements EntryOrder, Charges {
-  readonly #line: EntryOwner;
+export class FairLine extends Line {
   /** Waiting tenants, and those whose start still counts. */
   readonly #tenants: Map<string, Tenant> = new Map();
   /** Of rounds with the same start, the older goes first. None is empty. */
@@ -38,15 +38,11 @@ export class FairOrder implements EntryOrder, Charges {
   #virtualTime = 0;
   #pruneAt = KEPT_IDLE;
 
-  constructor(line: EntryOwner) {
-    this.#line = line;
-  }
-
-  get oldest(): Entry | null {
+  override get oldest(): Entry | null {
     return this.#byAge.first?.value.first ?? null;
   }
 
-  add(entry: Entry): boolean {
+  protected override insert(entry: Entry): boolean {
     if (this.#count === REMEMBERED) {
       this.#count /= 2;
       this.#cost /= 2;
@@ -60,7 +56,7 @@ export class FairOrder implements EntryOrder, Charges {
     return this.oldest === entry;
   }
 
-  remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
+  protected override drop(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
     const { size } = this.#byAge;
     for (let index = from; index < end; index += 1) {
       const entry = entries[index] as Entry;
@@ -88,7 +84,7 @@ export class FairOrder implements EntryOrder, Charges {
     this.#virtualTime = 0;
   }
 
-  reader(upTo: number): Reader {
+  override reader(upTo: number): Reader {
     return new FairReader(this, this.#rounds, upTo);
   }
 
@@ -132,7 +128,7 @@ export class FairOrder implements EntryOrder, Charges {
       }
       this.#pruneAt = 2 * this.#tenants.size + KEPT_IDLE;
     }
-    const tenant = new Tenant(this.#line);
+    const tenant = new Tenant(this);
     this.#tenants.set(name, tenant);
     return tenant;
   }
