@@ -362,12 +362,12 @@ const running: readonly Fault[] = [
   {
     name: "computes equal items twice",
     file: "core/submit/in-flight.ts",
-    find: "return this.#byScope.get(scope);",
-    replace: "return this.#byScope.get(scope + scope);",
+    find: "return this.#byScope.get(scopeOf(key, dedupeKey));",
+    replace: "return this.#byScope.get(scopeOf(key, dedupeKey + dedupeKey));",
   },
   {
     name: "answers from the cache of another key",
-    file: "core/submit/intake.ts",
+    file: "core/submit/in-flight.ts",
     find: "scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry",
     replace: "scopeOf(key, dedupeKey), cacheKeyOf(undefined, dedupeKey), entry",
   },
