@@ -9,16 +9,16 @@ import { type BatchwiseError, closedError } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { ignoreFailure } from "../contract/thenable.ts";
 import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
-import { aBoolean, aFunction, check, checkIsObject, expected, unboundedIntegerFrom } from "../contract/validate.ts";
+import { aBoolean, check, checkIsObject, unboundedIntegerFrom } from "../contract/validate.ts";
 import type { Recipient } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import type { Intake } from "./intake.ts";
+import { OpenedSource } from "./opened-source.ts";
 import { aSignal } from "./read-item.ts";
 import type { Services } from "./services.ts";
 
 type Outcome = PromiseSettledResult<unknown>;
-type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 type Result = IteratorResult<unknown, undefined>;
 
 /** A pending `next()`. */
@@ -72,7 +72,7 @@ const END: Result = Object.freeze({ done: true, value: undefined });
 
 export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   readonly #target: MapTarget;
-  readonly #source: Source;
+  readonly #source: OpenedSource;
   readonly #isOrdered: boolean;
   readonly #isSettled: boolean;
   readonly #maxPending: number;
@@ -89,9 +89,6 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #pending = 0;
   readonly #pendingNexts: PendingNext[] = [];
   #isTaking = false;
-  /** The source's `next` is pending. */
-  #isAsking = false;
-  #isSourceOver = false;
   /** No more items are taken: the source has ended, or an item has failed. */
   #takesNoMore = false;
   /** The error after the results. */
@@ -118,7 +115,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#isSettled = settled;
     this.#maxPending = maxPending;
     this.#options = { ...submit, signal: this.#cancel.signal };
-    this.#source = opened(source);
+    this.#source = new OpenedSource(source);
     this.#signal = signal;
   }
 
@@ -216,12 +213,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#first = null;
     this.#last = null;
     if (this.#pending > 0) this.#cancel.abort();
-    if (this.#isSourceOver) return;
-    this.#isSourceOver = true;
-    const closed = Promise.resolve(this.#source.return?.());
-    // A generator closes only after its pending `next`, which may never settle.
-    if (this.#isAsking) ignoreFailure(closed);
-    else await closed;
+    await this.#source.close();
   }
 
   #mayTake(): boolean {
@@ -248,24 +240,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       await admission.ready();
       return;
     }
-    const step = await this.#ask();
+    const step = await this.#source.next();
     if (this.#isOver) return;
     if (step.done === true) this.#takesNoMore = true;
     else void this.#run(step.value);
-  }
-
-  /** The source's next step. Awaits a promise in a plain iterable, as `for await` does. */
-  async #ask(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }> {
-    this.#isAsking = true;
-    let isOver = true;
-    try {
-      const step = await this.#source.next();
-      isOver = step.done === true;
-      return isOver ? { done: true } : { value: await step.value };
-    } finally {
-      this.#isAsking = false;
-      this.#isSourceOver ||= isOver;
-    }
   }
 
   /** Never rejects. */
@@ -330,20 +308,4 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     else this.#last.next = place;
     this.#last = place;
   }
-}
-
-/**
- * Opens the source. Throws INVALID_OPTION for a value that is not iterable, and for a string, whose
- * characters are hardly meant.
- */
-function opened(source: unknown): Source {
-  const given: object = typeof source === "object" && source !== null ? source : {};
-  const { [Symbol.asyncIterator]: openAsync, [Symbol.iterator]: open } = given as Record<symbol, unknown>;
-  const opener = openAsync ?? open;
-  if (typeof opener !== "function") {
-    throw expected("source", { type: "object", expected: "an iterable or an async iterable" }, source);
-  }
-  const iterator = Reflect.apply(opener, given, []) as Source;
-  check("source.next", aFunction, iterator?.next);
-  return iterator;
 }
