@@ -25,8 +25,8 @@ export function judgeNamed(
   if (taken !== undefined) return refused(`it belongs to batch ${taken.key}`);
   if (seen.tag !== null && seen.tag.key !== batch.key) return refused(`it carries the tag of ${seen.tag.key}`);
   const isOfRecord = batch.providerBatchId === seen.id && batch.verified;
-  if (!isOfRecord && isPast(batch, seen)) {
-    return refused(`it is older than attempt ${batch.submitAttempt}, which may run, and has no results`);
+  if (!isOfRecord && isPast(batch, seen, batch.state === "unknown")) {
+    return refused(`it may be older than attempt ${batch.submitAttempt}, which may run, and has no results`);
   }
   const { total } = seen;
   if (total !== null && (total < batch.remaining || total > batch.requests)) {

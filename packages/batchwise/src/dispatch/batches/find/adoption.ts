@@ -39,25 +39,28 @@ export interface Look {
 export function decideAdoption(batch: BatchRow, tag: TagKind, look: Look): Adoption {
   const over = new Set(batch.orphans.map(({ providerBatchId }) => providerBatchId));
   const listed = look.listed.filter(({ id }) => !over.has(id));
-  return tag === "none" ? guess(batch, listed, look) : match(batch, listed);
+  return tag === "none" ? guess(batch, listed, look) : match(batch, listed, look);
 }
 
-function match(batch: BatchRow, listed: readonly ProviderBatch[]): Adoption {
+function match(batch: BatchRow, listed: readonly ProviderBatch[], { isLast }: Look): Adoption {
   const ours = listed.filter((seen) => isTagged(batch, seen));
-  const past = (seen: ProviderBatch): number => Number(isPast(batch, seen));
+  const past = (seen: ProviderBatch): number => Number(isPast(batch, seen, !isLast));
   const [best, ...extras] = ours.toSorted((a, b) => past(a) - past(b) || byWorth(a, b));
-  if (best === undefined || isPast(batch, best)) return { kind: "absent" };
+  if (best === undefined || past(best)) return { kind: "absent" };
   return { kind: "adopt", batch: best, verified: true, extras };
 }
 
 /**
- * True for a batch of an earlier attempt that failed, expired or was cancelled with nothing to
- * read. The last attempt may still run, so the requests must not be sent again because of this one.
+ * True for a batch that failed, expired or was cancelled with nothing to read, and may be of an
+ * earlier attempt. The last attempt may still run, so the requests must not be sent again because
+ * of this one. A file does not tell attempts apart, and clocks differ: while the last attempt may
+ * show up (`isOpen`), any such batch of our file counts.
  */
-export function isPast(batch: BatchRow, seen: ProviderBatch): boolean {
+export function isPast(batch: BatchRow, seen: ProviderBatch, isOpen: boolean): boolean {
   if (seen.state === "done" || !showsNothing(seen)) return false;
   if (seen.tag !== null) return seen.tag.attempt < batch.submitAttempt;
-  return isOlder(seen, (batch.submitStartedAt ?? batch.createdAt) - CLOCK_SKEW_MS);
+  if (batch.submitAttempt < 2) return false;
+  return isOpen || isOlder(seen, (batch.submitStartedAt ?? batch.createdAt) - CLOCK_SKEW_MS);
 }
 
 /** True if it has ended, and there are no results. */

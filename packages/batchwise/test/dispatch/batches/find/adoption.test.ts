@@ -77,11 +77,27 @@ describe("of the batches in a listing", () => {
       look([providerBatch("a", { inputFileId: "file-1", state: "failed", createdAt: NOW - 3 * MINUTE })]),
       "absent",
     ],
+    ...([NOW - MINUTE, NOW + 1, 0] as const).flatMap((createdAt) => [
+      [
+        `one of our file that failed, made at ${createdAt}, does not stand for an attempt that may run`,
+        { ...lost, submitAttempt: 2 },
+        "inputFile",
+        look([providerBatch("a", { inputFileId: "file-1", state: "failed", createdAt })]),
+        "absent",
+      ] as const,
+      [
+        `one of our file that failed, made at ${createdAt}, is adopted once no attempt may run`,
+        { ...lost, submitAttempt: 2 },
+        "inputFile",
+        look([providerBatch("a", { inputFileId: "file-1", state: "failed", createdAt })], [], true),
+        "a",
+      ] as const,
+    ]),
     [
-      "one of our file that failed may be of the last attempt by another clock",
-      { ...lost, submitAttempt: 2 },
+      "one of our file that failed is adopted if there was one attempt",
+      lost,
       "inputFile",
-      look([providerBatch("a", { inputFileId: "file-1", state: "failed", createdAt: NOW - MINUTE })]),
+      look([providerBatch("a", { inputFileId: "file-1", state: "failed" })]),
       "a",
     ],
     [
