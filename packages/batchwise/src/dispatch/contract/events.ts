@@ -98,7 +98,7 @@ export interface AdoptEvent extends OfBatch {
   readonly providerBatchId: string;
   /** False if the provider has no tags: its results will show whether it is ours. */
   readonly verified: boolean;
-  /** Number of duplicates that were found and cancelled. */
+  /** Duplicates, also of earlier attempts, that were cancelled, or had ended. */
   readonly duplicates: number;
 }
 

@@ -85,11 +85,15 @@ async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { 
     return;
   }
   lease.seen = seen;
-  runtime.events.emit("adopt", () => ({
-    ...{ account: lease.account.name, batch: lease.batch.key, providerBatchId: seen.id, verified },
-    duplicates: extras.length,
-  }));
-  for (const extra of extras) await cancelExtra(runtime, lease, extra);
+  let duplicates = 0;
+  try {
+    for (const extra of extras) duplicates += Number(await cancelExtra(runtime, lease, extra));
+  } finally {
+    const { account, batch } = lease;
+    runtime.events.emit("adopt", () => ({
+      ...{ account: account.name, batch: batch.key, providerBatchId: seen.id, verified, duplicates },
+    }));
+  }
 }
 
 async function lookLater(lease: Lease, leastMs = 0): Promise<void> {
@@ -102,10 +106,10 @@ async function lookLater(lease: Lease, leastMs = 0): Promise<void> {
 }
 
 /**
- * Cancels a duplicate at the provider and records it. When the cancel fails, the sweeper tries
+ * Cancels a duplicate at the provider and records it. False if the cancel fails: the sweeper tries
  * again.
  */
-export async function cancelExtra(runtime: Runtime, lease: Lease, extra: ProviderBatch): Promise<void> {
+export async function cancelExtra(runtime: Runtime, lease: Lease, extra: ProviderBatch): Promise<boolean> {
   const { account } = lease;
   const action = hasEnded(extra) ? "ignored" : "cancelled";
   try {
@@ -113,8 +117,9 @@ export async function cancelExtra(runtime: Runtime, lease: Lease, extra: Provide
   } catch (error) {
     if (lease.isOver) throw error;
     runtime.report(error, lease.context("cancel"));
-    return;
+    return false;
   }
   await lease.write((now) => ({ orphans: [{ providerBatchId: extra.id, seenAt: now, action }] }));
   runtime.duplicateBatches += 1;
+  return true;
 }

@@ -181,8 +181,7 @@ async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<strin
 async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch, swept: Swept): Promise<void> {
   const work = async (lease: Lease): Promise<void> => {
     if (isDuplicate(lease.batch, seen)) {
-      await cancelExtra(runtime, lease, seen);
-      swept.duplicates += 1;
+      swept.duplicates += Number(await cancelExtra(runtime, lease, seen));
       if (!hasEnded(seen)) swept.others += 1;
     }
     await lease.end({});
