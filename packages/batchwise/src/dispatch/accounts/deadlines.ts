@@ -25,8 +25,8 @@ export interface Prospect {
   /** False until one of its batches has ended. */
   readonly isKnown: boolean;
   /**
-   * Most requests that it takes, by its pauses: Infinity, its `minRequests` if it takes only a
-   * probe of the lane, or 0.
+   * Most requests that it takes, by its pauses: Infinity, those that its next probe of the lane
+   * still lacks, or 0.
    */
   readonly takes: number;
 }

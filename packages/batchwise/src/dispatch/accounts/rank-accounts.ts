@@ -51,6 +51,11 @@ export function servingOf<A extends AccountCandidate>(
   return lane.urgent ? { first: fallback, second: others } : { first: others, second: fallback };
 }
 
+/** The fewest requests that one of the accounts takes in a batch. */
+export function fewestOf(accounts: readonly AccountCandidate[]): number {
+  return Math.min(...accounts.map(({ capabilities }) => Math.max(1, capabilities.limits.minRequests)));
+}
+
 /**
  * The accounts for a lane that are not paused, best first: lowest used share of its limits relative
  * to its weight; among equal ones, fewest tokens in flight relative to its weight.

@@ -6,9 +6,11 @@ import { opensAt, type Prospect } from "../accounts/deadlines.ts";
 import { opennessOf, type Pauses } from "../accounts/pauses.ts";
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { LaneRow } from "../contract/store/probe.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
 import type { Store } from "../contract/store/store.ts";
-import type { LaneName } from "../format/encode.ts";
+import type { LaneRef } from "../contract/types.ts";
+import { type LaneName, parseLane } from "../format/encode.ts";
 import type { SteadyClock } from "./steady-clock.ts";
 
 /** Number of an account's ended batches to read. */
@@ -32,10 +34,28 @@ export class Prospects {
   readonly #store: Store;
   readonly #clock: SteadyClock;
   readonly #turnarounds: Map<string, Turnaround> = new Map();
+  /** Requests in urgent lanes, by endpoint and model: they get the next probe. */
+  #urgent: Map<string, number> = new Map();
 
   constructor(store: Store, clock: SteadyClock) {
     this.#store = store;
     this.#clock = clock;
+  }
+
+  /** Call with the lanes of each probe of the store. */
+  beginTurn(lanes: readonly LaneRow[]): void {
+    this.#urgent = new Map();
+    for (const { lane, ready } of lanes) this.moved(lane, ready);
+  }
+
+  /** Call when this many requests have been moved to the lane. Only urgent lanes count. */
+  moved(lane: string, requests: number): void {
+    const name = parseLane(lane);
+    if (name.urgent) this.#urgent.set(placeOf(name), this.#urgentOf(name) + requests);
+  }
+
+  #urgentOf(lane: LaneRef): number {
+    return this.#urgent.get(placeOf(lane)) ?? 0;
   }
 
   /**
@@ -55,12 +75,13 @@ export class Prospects {
       const known = turnarounds[index] ?? null;
       const openness = opennessOf(pauses, { ...lane, account: account.name }, now);
       const isOpen = openness === "open" || (areFallback && openness === "probe");
-      const fewest = openness === "probe" ? Math.max(1, account.capabilities.limits.minRequests) : 0;
+      const least = Math.max(1, account.capabilities.limits.minRequests);
+      const probed = openness === "probe" ? Math.max(0, least - this.#urgentOf(lane)) : 0;
       return {
         opensAt: isOpen ? opensAt(account, lane, ledgers, now) : Number.POSITIVE_INFINITY,
         turnaroundMs: known ?? (areFallback ? 0 : windowMsOf(account)),
         isKnown: known !== null,
-        takes: openness === "open" ? Number.POSITIVE_INFINITY : fewest,
+        takes: openness === "open" ? Number.POSITIVE_INFINITY : probed,
       };
     });
   }
@@ -74,6 +95,10 @@ export class Prospects {
     this.#turnarounds.set(account, { ms, until });
     return ms;
   }
+}
+
+function placeOf({ endpoint, model }: LaneRef): string {
+  return `${endpoint} ${model}`;
 }
 
 /** The share of batches that took longer than the estimate. */

@@ -17,12 +17,16 @@ import { ask, isAtRest, world } from "../support/world.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** `slowFate`: of the calls of the account that is no fallback. `most`: its limit on batches. */
+/**
+ * `slowFate`: of the calls of the account that is no fallback. `most`: its limit on batches.
+ * `leastAtQuick`: fewest requests in a batch of the fallback account.
+ */
 function rig(
   minRequests: number,
   options: Partial<DispatcherOptions> = {},
   slowFate: () => Fate = () => ({}),
   most: number = SIM_LIMITS.maxEnqueuedBatches,
+  leastAtQuick = 1,
 ) {
   const here = world();
   const slow = new SimProvider({ time: here.time, fate: slowFate, plan: () => ({ runMs: 2 * HOUR }) });
@@ -30,7 +34,10 @@ function rig(
   const quick = new SimProvider({ time: here.time, plan });
   const limits = { ...SIM_LIMITS, minRequests, maxEnqueuedBatches: most };
   const accounts: Account[] = [
-    quick.account({ fallback: true }, { name: "quick", weight: 1_000 }),
+    quick.account(
+      { fallback: true, limits: { ...SIM_LIMITS, minRequests: leastAtQuick } },
+      { name: "quick", weight: 1_000, groupOf: (_endpoint, body) => (body.user as string | undefined) ?? null },
+    ),
     slow.account({ limits }, { name: "slow" }),
   ];
   const told: string[] = [];
@@ -139,6 +146,20 @@ describe("that has refused three lines in a row", () => {
     expect(quick.batches.map(({ total }) => total)).toEqual([1, 1, 1, 1]);
   });
 
+  test("takes one request of several lanes that are late in the same turn", async () => {
+    const { dispatcher, quick, store, time } = await refusedThrice(0);
+    const late = { deadlineAt: time.now() + 4 * HOUR };
+    for (const user of ["a", "b", "c"]) {
+      const body = { model: "m", user, messages: [{ role: "user", content: `typo ${user}` }] };
+      await dispatcher.enqueueMany([0, 1, 2].map((n) => ({ id: `${user}${n}`, body, ...late })));
+    }
+    await time.advance(3 * MINUTE);
+    const { lanes } = await store.probe(10, time.now());
+    const urgent = lanes.filter(({ lane }) => parseLane(lane).urgent);
+    expect(urgent.reduce((sum, { ready }) => sum + ready, 0)).toBeLessThanOrEqual(1);
+    expect(quick.batches.map(({ total }) => total)).toEqual([1, 1, 1, 1]);
+  });
+
   test.each<[string, number, Fate]>([
     ["is full", 1, {}],
     ["has refused them once", 10, { refuse: { kind: "tokenLimit", code: "full", message: "", limitTokens: null } }],
@@ -167,6 +188,19 @@ describe("that has refused three lines in a row", () => {
     await rest();
     expect([ran(slow), ran(quick)]).toEqual([names(0, 5), []]);
   });
+});
+
+test.each(["wait", "fail"] as const)("takes no fewer than its minimum, where onTail is %s", async (onTail) => {
+  const { start, rest, time, slow, quick, ran, told } = rig(5, { onTail }, undefined, undefined, 5);
+  const dispatcher = await start();
+  await dispatcher.enqueueMany(many(0, 10));
+  await rest();
+  await dispatcher.enqueueMany([...many(10, 13, { deadlineAt: time.now() + HOUR }), ...many(13, 16)]);
+  await rest();
+  expect([ran(slow), ran(quick), told]).toEqual([names(0, 16).sort(), [], []]);
+  await dispatcher.enqueueMany([...many(16, 21, { deadlineAt: time.now() + HOUR }), ...many(21, 26)]);
+  await rest();
+  expect([ran(quick), told]).toEqual([names(16, 21), []]);
 });
 
 test("that is the only account serves like any other", async () => {

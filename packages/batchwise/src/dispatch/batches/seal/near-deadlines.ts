@@ -56,16 +56,25 @@ export async function lookAtDeadlines(
   return until > now ? { kind: "wait", until } : { kind: "close", before: lateBefore, most };
 }
 
-/** Moves at most so many, by default to the urgent lane; the sealer looks again at once. */
+/**
+ * Moves at most so many, by default to the urgent lane; the sealer looks again at once. False if
+ * these are fewer than `least`: then they stay.
+ */
 export async function moveBefore(
-  { store, clock, sinks, sealing }: Runtime,
-  lane: LaneRow,
+  { store, clock, sinks, sealing, prospects }: Runtime,
+  { lane }: LaneRow,
   before: number,
   most: number,
-  to: string = urgentLane(parseLane(lane.lane)),
-): Promise<void> {
+  to: string = urgentLane(parseLane(lane)),
+  least = 1,
+): Promise<boolean> {
   const limit = Math.min(most, MOVED_AT_ONCE);
-  const change = { kind: "move", lane: lane.lane, to, before, limit } as const;
-  const moved = await store.amend(change, sinks, clock.now());
-  if (moved.length > 0) sealing.wake();
+  const moved = (await store.amend({ kind: "move", lane, to, before, limit }, sinks, clock.now())).length;
+  if (moved > 0 && moved < least) {
+    await store.amend({ kind: "move", lane: to, to: lane, before: null, limit: moved }, sinks, clock.now());
+    return false;
+  }
+  prospects.moved(to, moved);
+  if (moved > 0) sealing.wake();
+  return true;
 }

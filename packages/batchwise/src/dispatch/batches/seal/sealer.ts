@@ -5,7 +5,7 @@
 
 import { outageOn } from "../../accounts/outage.ts";
 import { isLanePaused, opennessOf, type Pauses } from "../../accounts/pauses.ts";
-import { type Serving, servingOf } from "../../accounts/rank-accounts.ts";
+import { fewestOf, type Serving, servingOf } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { EnqueueResult } from "../../contract/store/calls.ts";
@@ -41,6 +41,7 @@ const EXPIRED_AT_ONCE = 1_000;
 const MOST_PROBED = 200_000;
 /** Minimum time between two turns that only the clock wakes, in ms. */
 const LEAST_PAUSE_MS = 20;
+const TOO_FEW_MS = 60_000;
 const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
 
 export class Sealer {
@@ -56,6 +57,8 @@ export class Sealer {
   readonly flushes: Flushes;
   /** When each lane must be checked again, from the last turn. */
   readonly #looks: Map<string, number> = new Map();
+  /** Lanes whose late requests were too few for each account, and when they are counted again. */
+  readonly #tooFewUntil: Map<string, number> = new Map();
 
   constructor(runtime: Runtime, workers: Workers, flushes: Flushes = new Flushes()) {
     this.#runtime = runtime;
@@ -143,6 +146,7 @@ export class Sealer {
     await noteLoops(this.#runtime, now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
+    this.#runtime.prospects.beginTurn(probe.lanes);
     await this.#priming.beginTurn(probe.lanes, now);
     this.#looks.clear();
     this.#wakeForAdded();
@@ -181,10 +185,10 @@ export class Sealer {
     }
     const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
     if (isLanePaused(pauses, lane.lane)) return deadlineAt;
-    const look = await lookAtDeadlines(this.#runtime, lane, serving, ledgers);
+    let look = await lookAtDeadlines(this.#runtime, lane, serving, ledgers);
     if (look.kind === "move") {
-      await moveBefore(this.#runtime, lane, look.before, look.most);
-      return deadlineAt;
+      if (await this.#rescue(lane, look.before, look.most, serving, now)) return deadlineAt;
+      look = { kind: "wait", until: now + TOO_FEW_MS };
     }
     const held = this.#priming.held(lane, now);
     if (held !== null) return this.#hold(lane, look, held);
@@ -195,9 +199,27 @@ export class Sealer {
       (await this.#closer.close(lane, serving, ledgers, this.#priming.warm(lane, serving, now)));
     if (isClosed) this.#runtime.sealing.wake();
     else if (look.kind === "close" && deadlineAt < look.before)
-      await moveBefore(this.#runtime, lane, look.before, look.most);
+      await this.#rescue(lane, look.before, look.most, serving, now);
     else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));
     return deadlineAt;
+  }
+
+  /**
+   * Moves late requests to the urgent lane. False if they are too few for each account: then they
+   * stay with the others of their lane, for a minute at least.
+   */
+  async #rescue(
+    lane: LaneRow,
+    before: number,
+    most: number,
+    { first, second }: Serving<Account>,
+    now: number,
+  ): Promise<boolean> {
+    if ((this.#tooFewUntil.get(lane.lane) ?? 0) > now) return false;
+    this.#tooFewUntil.delete(lane.lane);
+    const isMoved = await moveBefore(this.#runtime, lane, before, most, undefined, fewestOf([...first, ...second]));
+    if (!isMoved) this.#tooFewUntil.set(lane.lane, now + TOO_FEW_MS);
+    return isMoved;
   }
 
   /** The lane waits for a cache: only requests whose deadline is too near for that go. */

@@ -4,7 +4,7 @@
 
 import { LEAST_TRIAL_MS, outlookOf, type Prospect } from "../../accounts/deadlines.ts";
 import { maySendAt } from "../../accounts/outage.ts";
-import { servingOf } from "../../accounts/rank-accounts.ts";
+import { fewestOf, servingOf } from "../../accounts/rank-accounts.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { BatchState } from "../../contract/types.ts";
 import { parseLane, urgentLane } from "../../format/encode.ts";
@@ -38,7 +38,7 @@ export function mayHaveUrgent({ accounts }: Runtime, { batch }: Lease): boolean 
 export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
   const lane = parseLane(batch.lane);
-  const { second } = servingOf(runtime.accounts, lane);
+  const { first, second } = servingOf(runtime.accounts, lane);
   if (second.length === 0 || lane.urgent || account.capabilities.fallback === true) return false;
   if (batch.deadlineAt === null || mayRunUnderToken(batch, account)) return false;
   const own = await prospectOf(runtime, lease);
@@ -46,12 +46,14 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   const { lateBefore, rescued } = outlookOf([own], fallback, batch.deadlineAt, runtime.clock.now());
   if (rescued === 0 || batch.deadlineAt >= lateBefore) return false;
   const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own), rescued);
+  if (late.length > 0 && late.length < fewestOf([...first, ...second])) return false;
   const back = { kind: "requeue", code: CODE, charged: false, notBefore: 0 } as const;
   const urgent = urgentLane(lane);
   const items = late.map((ord): Settlement => ({ ...back, ord, lane: urgent }));
   if (late.length > 0) {
     await forgetFile(lease);
     await lease.settle(items);
+    runtime.prospects.moved(urgent, late.length);
     await runtime.options.failpoint("moving-urgent");
   }
   runtime.sealing.wake();
