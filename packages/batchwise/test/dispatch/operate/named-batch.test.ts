@@ -88,21 +88,34 @@ const cases: readonly Case[] = [
   { name: "has failed and carries our tag", seen: { tag: ours, state: "failed" }, is: "verified" },
   {
     ...{ name: "has failed and is an earlier attempt", batch: { submitAttempt: 3 } },
-    ...{ seen: { tag: ours, state: "failed" }, is: /it may be older than attempt 3, which may run, and has no results$/ },
+    ...{
+      seen: { tag: ours, state: "failed" },
+      is: /it may be older than attempt 3, which may run, and has no results$/,
+    },
   },
   {
     ...{ name: "was made from our file, failed, and is older than the last attempt", tag: "inputFile" },
     ...{ batch: { providerFileId: "f", submitAttempt: 2, submitStartedAt: 1_000_000 } },
-    ...{ seen: { inputFileId: "f", state: "failed", createdAt: 1 }, is: /it may be older than attempt 2, which may run/ },
+    ...{
+      seen: { inputFileId: "f", state: "failed", createdAt: 1 },
+      is: /it may be older than attempt 2, which may run/,
+    },
   },
   {
     ...{ name: "was made from our file, failed, and may be of an attempt before one that is looked for" },
     ...{ tag: "inputFile", batch: { state: "unknown", providerFileId: "f", submitAttempt: 2, submitStartedAt: 1 } },
-    ...{ seen: { inputFileId: "f", state: "failed", createdAt: 1 }, is: /it may be older than attempt 2, which may run/ },
+    ...{
+      seen: { inputFileId: "f", state: "failed", createdAt: 1 },
+      is: /it may be older than attempt 2, which may run/,
+    },
   },
   {
     ...{ name: "was made from our file, failed, and is of the only attempt", tag: "inputFile" },
-    ...{ batch: { state: "unknown", providerFileId: "f" }, seen: { inputFileId: "f", state: "failed" }, is: "verified" },
+    ...{
+      batch: { state: "unknown", providerFileId: "f" },
+      seen: { inputFileId: "f", state: "failed" },
+      is: "verified",
+    },
   },
   {
     ...{ name: "has failed and is an earlier attempt with answers", batch: { submitAttempt: 3 } },
