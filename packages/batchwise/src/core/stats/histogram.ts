@@ -9,9 +9,6 @@ export class Histogram {
   readonly #unit: number;
   /** Counts of each doubling, created when it first occurs. */
   readonly #doublings: (number[] | undefined)[] = [];
-  /** The last value, and the number of its observations that are not added yet. */
-  #last = 0;
-  #repeats = 0;
   #total = 0;
   #sum = 0;
   #max = 0;
@@ -21,19 +18,8 @@ export class Histogram {
     this.#unit = unit;
   }
 
-  /** Adds `times` observations of one value. A repeated value is added when another one comes. */
+  /** Adds `times` observations of one value. */
   record(value: number, times: number): void {
-    if (value !== this.#last) this.#add();
-    this.#last = value;
-    this.#repeats += times;
-  }
-
-  /** Adds the last value. */
-  #add(): void {
-    const value = this.#last;
-    const times = this.#repeats;
-    if (times === 0) return;
-    this.#repeats = 0;
     // Adds 1, so that 0 has a bucket. As an integer of 32ths, the doubling is its highest bit, and
     // the bucket the five bits below. That is faster than a logarithm.
     let scaled = (Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE / 64) + 1) * SUB_BUCKETS;
@@ -51,7 +37,6 @@ export class Histogram {
   }
 
   quantiles(): Quantiles {
-    this.#add();
     const mean = this.#total === 0 ? 0 : this.#sum / this.#total;
     return Object.freeze({ mean, p50: this.#at(0.5), p95: this.#at(0.95), p99: this.#at(0.99), max: this.#max });
   }
