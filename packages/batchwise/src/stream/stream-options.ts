@@ -17,11 +17,9 @@ import {
  * Options that do not apply: a stream cannot be computed twice or shared, and each is a call of one
  * item.
  */
-type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCallFirst" | "targetLatencyMs";
+const NOT_FOR_STREAMS = ["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst", "targetLatencyMs"] as const;
 
-const NOT_FOR_STREAMS: readonly NotForStreams[] = [
-  ...(["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst", "targetLatencyMs"] as const),
-];
+type NotForStreams = (typeof NOT_FOR_STREAMS)[number];
 
 /** Options of `batchStream`. */
 export interface StreamOptions<Item> extends Omit<BatchOptions<Item, never>, NotForStreams> {

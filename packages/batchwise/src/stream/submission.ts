@@ -5,13 +5,14 @@
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
-import { reasonOf } from "../core/submit/abort-signals.ts";
-import type { CallerSignals } from "./caller-signals.ts";
+import { type AbortSignals, reasonOf, type SharedSignal, type SignalListener } from "../core/submit/abort-signals.ts";
+import { aSignal } from "../core/submit/read-item.ts";
 
 /** Aborts when the reader leaves, or with the signal that it follows. */
-export class StreamSignal {
+export class StreamSignal implements SignalListener {
   readonly #controller: AbortController = new AbortController();
-  #unfollow: (() => void) | null = null;
+  #shared: SharedSignal | null = null;
+  signalIndex = 0;
 
   get signal(): AbortSignal {
     return this.#controller.signal;
@@ -21,14 +22,24 @@ export class StreamSignal {
    * Streams of one signal leave one at a time. The engine reads a signal before it hands an item
    * over, so this one reports the caller's state from the start.
    */
-  follow(signal: AbortSignal, signals: CallerSignals): void {
+  follow(signal: AbortSignal, signals: AbortSignals): void {
     const own = this.#controller.signal;
     const read = (name: "aborted" | "reason"): unknown => Reflect.get(AbortSignal.prototype, name, own);
     Object.defineProperties(own, {
       aborted: { get: () => read("aborted") || signal.aborted },
       reason: { get: () => (read("aborted") ? read("reason") : reasonOf(signal)) },
     });
-    this.#unfollow = signals.follow(signal, (reason) => this.#controller.abort(reason));
+    if (signal.aborted) this.aborted(reasonOf(signal));
+    else this.#shared = signals.add(signal, this);
+  }
+
+  leave(): boolean {
+    this.end();
+    return true;
+  }
+
+  aborted(reason: unknown): void {
+    this.#controller.abort(reason);
   }
 
   abort(): void {
@@ -37,9 +48,15 @@ export class StreamSignal {
 
   /** Call when the stream has ended: stops following the caller's signal. */
   end(): void {
-    this.#unfollow?.();
-    this.#unfollow = null;
+    this.#shared?.remove(this);
+    this.#shared = null;
   }
+}
+
+/** Reads each option once. Unknown names are kept, so that the engine refuses them. */
+function read<Item>(given: SubmitManyOptions<Item>): SubmitManyOptions<Item> {
+  const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
+  return { ...others, signal, priority, cost, timeoutMs, key, context };
 }
 
 /**
@@ -49,8 +66,7 @@ export class StreamSignal {
 export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): SubmitManyOptions<Item> | undefined {
   if (given === undefined || !isObject(given)) return given;
   try {
-    const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
-    return { ...others, signal, priority, cost, timeoutMs, key, context };
+    return read(given);
   } catch (error) {
     return refused(undefined, error);
   }
@@ -63,27 +79,18 @@ export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): Subm
 export function optionsFor<Item>(
   given: SubmitOptions | SubmitManyOptions<Item> | undefined,
   streamSignal: StreamSignal,
-  signals: CallerSignals,
+  signals: AbortSignals,
   ofMany: { readonly item: Item } | null,
 ): SubmitOptions {
   if (given === undefined) return { signal: streamSignal.signal };
   if (!isObject(given)) return given as SubmitOptions;
   try {
-    // Unknown names are kept, so that the engine refuses them.
-    const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
-    const options = {
-      ...others,
-      signal: streamSignal.signal,
-      priority: valueFor(priority, ofMany),
-      cost: valueFor(cost, ofMany),
-      timeoutMs,
-      key,
-      context,
-    };
-    if (signal === undefined) return options;
-    if (!isSignal(signal)) return { ...options, signal };
-    streamSignal.follow(signal, signals);
-    return options;
+    const { signal, priority, cost, ...others } = read(given);
+    const values = { priority: valueFor(priority, ofMany), cost: valueFor(cost, ofMany) };
+    const isValid = isObject(signal) && aSignal.test(signal as never);
+    if (signal !== undefined && !isValid) return { ...others, ...values, signal };
+    if (signal !== undefined) streamSignal.follow(signal, signals);
+    return { ...others, ...values, signal: streamSignal.signal };
   } catch (error) {
     return refused(streamSignal.signal, error);
   }
@@ -102,12 +109,6 @@ function valueFor<Item>(
   const number = value(ofMany.item);
   ignoreIfPromise(number);
   return number;
-}
-
-function isSignal(value: unknown): value is AbortSignal {
-  if (typeof value !== "object" || value === null) return false;
-  const { addEventListener, removeEventListener } = value as Partial<AbortSignal>;
-  return typeof addEventListener === "function" && typeof removeEventListener === "function";
 }
 
 /** Options that the engine refuses with this error. */

@@ -4,7 +4,7 @@
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { anArray, expected } from "../core/contract/validate.ts";
-import { CallerSignals } from "./caller-signals.ts";
+import { AbortSignals } from "../core/submit/abort-signals.ts";
 import type { Channel } from "./channel.ts";
 import { StreamItem } from "./stream-item.ts";
 import { optionsFor, readOnce, StreamSignal } from "./submission.ts";
@@ -12,7 +12,7 @@ import { optionsFor, readOnce, StreamSignal } from "./submission.ts";
 export class Submitter<Item, Chunk> {
   readonly #core: Batcher<StreamItem<Item, Chunk>, void>;
   readonly #maxBufferedChunks: number;
-  readonly #signals: CallerSignals = new CallerSignals();
+  readonly #signals: AbortSignals = new AbortSignals({ inOneStep: (work) => work() });
 
   constructor(core: Batcher<StreamItem<Item, Chunk>, void>, maxBufferedChunks: number) {
     this.#core = core;

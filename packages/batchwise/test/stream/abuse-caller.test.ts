@@ -1,6 +1,6 @@
 import { batchStream, type SubmitOptions } from "batchwise";
 import { describe, expect, test } from "vitest";
-import { CallerSignals } from "../../src/stream/caller-signals.ts";
+import { AbortSignals } from "../../src/core/submit/abort-signals.ts";
 import { optionsFor, StreamSignal } from "../../src/stream/submission.ts";
 import { range } from "../support.ts";
 import { addsUp, all, chunk, ended, fateOf, read, streamRig } from "./support.ts";
@@ -104,7 +104,9 @@ describe("submit options that are not valid", () => {
 
   test("are passed to the engine with the unknown names, for it to refuse them", () => {
     const given = { priority: 2, prioritty: 1 } as SubmitOptions;
-    expect(optionsFor(given, new StreamSignal(), new CallerSignals(), null)).toMatchObject(given);
+    expect(
+      optionsFor(given, new StreamSignal(), new AbortSignals({ inOneStep: (work) => work() }), null),
+    ).toMatchObject(given);
   });
 
   test("fail with the same error as a plain submit", async () => {
