@@ -380,8 +380,8 @@ const running: readonly Fault[] = [
   {
     name: "settles a caller twice",
     file: "core/run/call.ts",
-    find: "entry.recipient = null;\n      call.#batch.noteSettled(1);",
-    replace: "call.#batch.noteSettled(1);",
+    find: "entry.recipient = null;\n      if (entry.moment",
+    replace: "if (entry.moment",
   },
   {
     name: "gives an Error in a place out as a result",

@@ -2,7 +2,6 @@
 // Reading a place may call the user's code; an error thrown there fails only that caller.
 
 import { isError, nameError } from "../core/contract/errors.ts";
-import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Channel } from "./channel.ts";
 import { holeError } from "./errors.ts";
 import { DONE, SKIP } from "./marks.ts";
@@ -28,7 +27,7 @@ export function deliver<Chunk>(
   let place: unknown;
   try {
     place = round[index];
-    if (place === undefined && !(index in round)) throw holeError(index, round.length);
+    if (place === undefined && !(index in round)) throw holeError(round, index);
     if (isError(place)) throw place;
   } catch (error) {
     nameError(error, name);
@@ -41,13 +40,4 @@ export function deliver<Chunk>(
   }
   if (place !== SKIP) channel.push(place as Chunk);
   return "open";
-}
-
-/** Ignores the place of a caller whose stream has ended. */
-export function ignorePlace(round: ArrayLike<unknown>, index: number): void {
-  try {
-    ignoreIfPromise(round[index]);
-  } catch {
-    return;
-  }
 }

@@ -1,7 +1,7 @@
 // The errors of the stream layer. Mistakes of a streaming handler have the code BATCH_RESULT, as
 // the same mistakes of a plain handler do.
 
-import { BatchwiseError, countOf, describe, namelessError, resultLength } from "../core/contract/errors.ts";
+import { BatchwiseError, describe, namelessError, notOneEach } from "../core/contract/errors.ts";
 
 /** The error of a handler that returns a value without rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {
@@ -18,20 +18,13 @@ export function noStepError(step: unknown): BatchwiseError {
  * handler returned an array.
  */
 export function roundError(round: unknown, expected: number, isList: boolean): BatchwiseError {
-  const length = resultLength(round);
-  const message =
-    length === undefined
-      ? `Expected the handler to yield an array of ${countOf(expected, "place")}, one per item, got ${describe(round)}.`
-      : `Expected the handler to yield ${countOf(expected, "place")}, one per item, got ${length}.`;
   const hint = " It returned an array, which is read as a list of rounds; batch() takes handlers that return results.";
-  return batchResult(isList ? message + hint : message);
+  return batchResult(notOneEach("yield", "place", round, expected) + (isList ? hint : ""));
 }
 
 /** The error of a hole in a round of the right length. An explicit `undefined` is a chunk. */
-export function holeError(index: number, length: number): BatchwiseError {
-  return batchResult(
-    `Expected the handler to yield ${countOf(length, "place")}, one per item, got none at index ${index}.`,
-  );
+export function holeError(round: ArrayLike<unknown>, index: number): BatchwiseError {
+  return batchResult(notOneEach("yield", "place", round, round.length, index));
 }
 
 /** The error of a caller that did not read while others waited. */

@@ -6,7 +6,8 @@
 
 import { nameError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
-import { deliver, type Failure, ignorePlace } from "./deliver.ts";
+import { ignorePlace } from "../core/run/places.ts";
+import { deliver, type Failure } from "./deliver.ts";
 import { stalledError } from "./errors.ts";
 import { Rounds } from "./rounds.ts";
 import { type BatchMate, Stall, type StallServices } from "./stall.ts";
@@ -63,7 +64,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
    */
   start(callHandler: () => unknown): Promise<void>[] {
     const places = this.#items.map((item) => {
-      item.joins(this);
+      item.batch = this;
       const place = new Promise<void>((resolve, reject) => {
         this.#places.push({ resolve, reject });
       });

@@ -2,8 +2,8 @@
 // iterables alike. A value that is not a source of rounds, or not a round, is BATCH_RESULT.
 
 import { resultLength } from "../core/contract/errors.ts";
+import { ignorePlaces } from "../core/run/places.ts";
 import { noRoundsError, noStepError, roundError } from "./errors.ts";
-import { ignoreRejections } from "./ignore.ts";
 
 type RoundIterator = AsyncIterator<unknown> | Iterator<unknown>;
 
@@ -38,8 +38,8 @@ export class Rounds {
   /** Throws BATCH_RESULT unless this is an array with one place per item. */
   check(round: unknown): asserts round is ArrayLike<unknown> {
     if (resultLength(round) === this.#size) return;
-    ignoreRejections(round);
-    ignoreRejections(this.#list);
+    ignorePlaces(round);
+    ignorePlaces(this.#list);
     throw roundError(round, this.#size, this.#list !== undefined);
   }
 

@@ -19,9 +19,11 @@ export interface StreamBatch {
 
 export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   readonly item: Item;
-  #channel: Channel<Chunk> | null = null;
+  /** The caller's stream; null before it is opened and after it has ended. */
+  channel: Channel<Chunk> | null = null;
   readonly #streamSignal: StreamSignal;
-  #batch: StreamBatch | null = null;
+  /** Its batch; null before that has started. */
+  batch: StreamBatch | null = null;
   /**
    * When its reader began to wait while the batch waited for other readers; -Infinity otherwise.
    */
@@ -30,11 +32,6 @@ export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   constructor(item: Item, streamSignal: StreamSignal) {
     this.item = item;
     this.#streamSignal = streamSignal;
-  }
-
-  /** The caller's stream; null before it is opened and after it has ended. */
-  get channel(): Channel<Chunk> | null {
-    return this.#channel;
   }
 
   /**
@@ -46,32 +43,27 @@ export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   }
 
   open(maxBufferedChunks: number): Channel<Chunk> {
-    const channel = new Channel<Chunk>(this, maxBufferedChunks);
-    this.#channel = channel;
-    return channel;
-  }
-
-  joins(batch: StreamBatch): void {
-    this.#batch = batch;
+    this.channel = new Channel<Chunk>(this, maxBufferedChunks);
+    return this.channel;
   }
 
   caughtUp(): void {
-    this.#batch?.caughtUp();
+    this.batch?.caughtUp();
   }
 
   /** True while its reader waits for a chunk. */
   get isWaiting(): boolean {
-    return this.#channel?.isAwaited ?? false;
+    return this.channel?.isAwaited ?? false;
   }
 
   waits(): void {
-    this.#batch?.waits(this);
+    this.batch?.waits(this);
   }
 
   closed(wasBehind: boolean): void {
-    this.#channel = null;
+    this.channel = null;
     this.#streamSignal.end();
-    this.#batch?.closed(wasBehind);
+    this.batch?.closed(wasBehind);
   }
 
   left(): void {

@@ -4,7 +4,7 @@
 // continues. A result that cannot be sent rejects only its caller. Ends after `close`.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
-import { batchHoleError, batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";
+import { batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";
 import { resolveHandler, type Stages } from "../core/contract/handler.ts";
 import { isThenable } from "../core/contract/thenable.ts";
 import type { BatchContext } from "../core/contract/types.ts";
@@ -79,7 +79,7 @@ async function settleAll(output: unknown, size: number): Promise<PlainPlaces> {
     const fail = (reason: unknown): void => {
       errors.push([index, encodeReason(reason)]);
     };
-    if (!(index in places)) fail(batchHoleError(NO_NAME, index, size));
+    if (!(index in places)) fail(batchResultError(NO_NAME, places, size, index));
     else if (isThenable(place)) waiting.push(Promise.resolve(place).then(settle, fail));
     else settle(place);
   }

@@ -174,20 +174,20 @@ export function handlerTimeoutError(name: string, handlerTimeoutMs: number, size
   return errorOf(name, "HANDLER_TIMEOUT", message, true);
 }
 
-/** The handler returned something that cannot be dealt out to `expected` callers. */
-export function batchResultError(name: string, returned: unknown, expected: number): BatchwiseError {
-  const length = resultLength(returned);
-  const message =
-    length === undefined
-      ? `Expected the handler to return an array of ${countOf(expected, "result")}, one per item, got ${describe(returned)}.`
-      : `Expected the handler to return ${countOf(expected, "result")}, one per item, got ${length}.`;
-  return errorOf(name, "BATCH_RESULT", message, false);
+/**
+ * The handler returned something that cannot be dealt out to `expected` callers; with `hole`, the
+ * index of a hole. An explicit `undefined` is a result.
+ */
+export function batchResultError(name: string, returned: unknown, expected: number, hole?: number): BatchwiseError {
+  return errorOf(name, "BATCH_RESULT", notOneEach("return", "result", returned, expected, hole), false);
 }
 
-/** The error of a hole in an answer of the right length. An explicit `undefined` is a result. */
-export function batchHoleError(name: string, index: number, length: number): BatchwiseError {
-  const message = `Expected the handler to return ${countOf(length, "result")}, one per item, got none at index ${index}.`;
-  return errorOf(name, "BATCH_RESULT", message, false);
+/** Says that an answer has not one thing for each of `expected` callers. */
+export function notOneEach(verb: string, thing: string, returned: unknown, expected: number, hole?: number): string {
+  const length = resultLength(returned);
+  const [what, got] = length === undefined ? ["an array of ", describe(returned)] : ["", length];
+  const came = hole === undefined ? got : `none at index ${hole}`;
+  return `Expected the handler to ${verb} ${what}${countOf(expected, thing)}, one per item, got ${came}.`;
 }
 
 /** Number of places in a handler's answer; undefined if it is no array or numeric typed array. */

@@ -11,16 +11,16 @@ import type { PackedBatch } from "../policy/caps.ts";
 import type { EndedBatch } from "../policy/packer.ts";
 import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
 import { type Flush, NO_FLUSHES } from "../queue/flush.ts";
-import type { SelfCalls } from "../submit/self-calls.ts";
+import type { CallingBatch, SelfCalls } from "../submit/self-calls.ts";
 import type { BatchOwner } from "./batch-owner.ts";
-import { type CalledBatch, HandlerCall } from "./call.ts";
+import { HandlerCall } from "./call.ts";
 import { failEntries } from "./places.ts";
-import { type RecoveringBatch, Recovery } from "./recovery.ts";
+import { Recovery } from "./recovery.ts";
 
 const NO_ENTRIES: readonly Entry[] = [];
 
-export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBatch {
-  readonly #owner: BatchOwner<Batch>;
+export class Batch implements EntryHolder, EndedBatch, CallingBatch {
+  readonly #owner: BatchOwner;
   phase: "starting" | "opening" | "calling" | "pausing" | "done" = "starting";
   readonly sequence: number;
   readonly key: string | undefined;
@@ -54,7 +54,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   #isCalling = false;
   #callsAgain = false;
   /** Its failures and untried halves; null until a call fails. */
-  failure: Recovery<Batch> | null = null;
+  failure: Recovery | null = null;
 
   /** Duration of the last call; undefined if the handler was not called or did not end it. */
   callMs: number | undefined = undefined;
@@ -70,7 +70,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     reason: BatchReason,
     key: string | undefined,
     now: number,
-    owner: BatchOwner<Batch>,
+    owner: BatchOwner,
   ) {
     this.#owner = owner;
     owner.sequence += 1;
@@ -215,7 +215,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     HandlerCall.end(call);
   }
 
-  #recovery(): Recovery<Batch> {
+  #recovery(): Recovery {
     this.failure ??= new Recovery(this, this.#owner);
     return this.failure;
   }

@@ -1,9 +1,9 @@
 // The places of a handler's answer: one for each caller of the call. An Error in a place rejects
 // only that caller. If reading a place throws, the thrown error rejects its caller.
 
-import { batchHoleError, isError } from "../contract/errors.ts";
+import { batchResultError, isError } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
-import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import { attempt, ignoreIfPromise, isThenable } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
@@ -14,22 +14,9 @@ import type { Services } from "../submit/services.ts";
  */
 export function readPlace(places: ArrayLike<unknown>, index: number, services: Services): unknown {
   const place = places[index];
-  if (place === undefined && !(index in places)) throw batchHoleError(services.name, index, places.length);
+  if (place === undefined && !(index in places)) throw batchResultError(services.name, places, places.length, index);
   if (typeof place === "object" && place !== null && !isThenable(place) && isError(place)) throw place;
   return place;
-}
-
-/**
- * Wraps a promise of a place in a native promise, because its own `then` may throw or call back
- * synchronously.
- */
-export function arrivalOf(place: PromiseLike<unknown>): Promise<unknown> {
-  return Promise.prototype.then.call(Promise.resolve(place), refuseError);
-}
-
-function refuseError(value: unknown): unknown {
-  if (isError(value)) throw value;
-  return value;
 }
 
 /** Rejects the callers of these entries that have no answer yet, and reports each to `batch`. */
@@ -48,23 +35,20 @@ export function failEntries(
   }
 }
 
-/** Handles the promises of a late or invalid answer, which no caller awaits. */
+/**
+ * Handles the promises of an answer that no caller awaits: a late or an invalid one. It may be a
+ * promise itself.
+ */
 export function ignorePlaces(places: unknown): void {
-  let indexes: readonly string[] = [];
-  try {
-    if (Array.isArray(places)) indexes = Object.keys(places);
-  } catch {
-    return;
-  }
-  for (const index of indexes) ignorePlace(places as readonly unknown[], Number(index));
+  ignoreIfPromise(places);
+  attempt(() => {
+    if (Array.isArray(places)) for (const index of Object.keys(places)) ignorePlace(places, Number(index));
+  }, ignore);
 }
 
 /** An unreadable place holds no promise. */
-function ignorePlace(places: readonly unknown[], index: number): void {
-  try {
-    const place = places[index];
-    if (isThenable(place)) ignoreFailure(place);
-  } catch {
-    return;
-  }
+export function ignorePlace(places: ArrayLike<unknown>, index: number): void {
+  attempt(() => places[index], ignore);
 }
+
+function ignore(): void {}

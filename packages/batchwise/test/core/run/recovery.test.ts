@@ -2,8 +2,9 @@ import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
+import type { Batch } from "../../../src/core/run/batch.ts";
 import type { BatchOwner } from "../../../src/core/run/batch-owner.ts";
-import { type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
+import { Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
 import { servicesKit } from "../support/services.ts";
@@ -12,8 +13,8 @@ const failure = new Error("the handler's");
 
 interface Kit {
   readonly clock: VirtualClock;
-  readonly batch: RecoveringBatch;
-  readonly recovery: Recovery<RecoveringBatch>;
+  readonly batch: Batch;
+  readonly recovery: Recovery;
   /** The entries of each call that followed, and when it may begin. */
   readonly tried: [entries: readonly Entry[], at: number][];
 }
@@ -22,7 +23,7 @@ interface Kit {
 function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit {
   const { services, clock } = servicesKit(options);
   const tried: Kit["tried"] = [];
-  const batch: RecoveringBatch = {
+  const batch = {
     entries: entriesOf(count),
     phase: "calling",
     callMs: undefined,
@@ -32,9 +33,9 @@ function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit
       batch.phase = "done";
       leave(batch.entries);
     },
-  };
+  } as Partial<Batch> as Batch;
   const owner = { services, paused: () => {}, wantsSlot: () => batch.start() };
-  return { clock, batch, recovery: new Recovery(batch, owner as unknown as BatchOwner<RecoveringBatch>), tried };
+  return { clock, batch, recovery: new Recovery(batch, owner as unknown as BatchOwner), tried };
 }
 
 function entriesOf(count: number): Entry[] {
