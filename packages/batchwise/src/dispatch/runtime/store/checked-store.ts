@@ -3,16 +3,8 @@
 // loss of the store once, before the next call. That call, and all calls open at that time, reject
 // with it.
 
-import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { DispatchClock } from "../../contract/dispatcher-options.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type * as calls from "../../contract/store/calls.ts";
-import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
-import type * as payers from "../../contract/store/payers.ts";
-import type { Probe } from "../../contract/store/probe.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type * as rows from "../../contract/store/rows.ts";
 import type { Store } from "../../contract/store/store.ts";
 import { isConnectionError, readable, wordsOf } from "../../format/client-error.ts";
 import type { Secrets } from "../../format/secrets.ts";
@@ -44,7 +36,6 @@ export class CheckedStore implements Store {
     this.#onSetBack = onSetBack;
     this.#knownLoss = store.setBack ?? null;
     if (store.now !== undefined) this.now = () => this.#call("now", () => store.now?.() as Promise<number>);
-    bindMethods(this);
   }
 
   get setBack(): DispatchError | null {
@@ -55,76 +46,51 @@ export class CheckedStore implements Store {
     return this.#store.risk ?? null;
   }
 
-  enqueue(requests: readonly rows.NewRequest[], now: number): Promise<readonly calls.EnqueueResult[]> {
-    return this.#call("enqueue", () => this.#store.enqueue(requests, now));
-  }
+  readonly enqueue: Store["enqueue"] = (requests, now) =>
+    this.#call("enqueue", () => this.#store.enqueue(requests, now));
 
-  amend(change: calls.Amendment, sinks: readonly string[], now: number): Promise<readonly calls.Amended[]> {
-    return this.#call("amend", () => this.#store.amend(amendment(change, this.#watcher.secrets), sinks, now));
-  }
+  readonly amend: Store["amend"] = (change, sinks, now) =>
+    this.#call("amend", () => this.#store.amend(amendment(change, this.#watcher.secrets), sinks, now));
 
-  probe(limit: number, now: number): Promise<Probe> {
-    return this.#call("probe", () => this.#store.probe(limit, now));
-  }
+  readonly probe: Store["probe"] = (limit, now) => this.#call("probe", () => this.#store.probe(limit, now));
 
-  seal(input: calls.SealInput): Promise<calls.SealResult> {
-    return this.#call("seal", () => this.#store.seal(input));
-  }
+  readonly seal: Store["seal"] = (input) => this.#call("seal", () => this.#store.seal(input));
 
-  lease(input: calls.LeaseInput): Promise<readonly rows.BatchRow[]> {
-    return this.#call("lease", () => this.#store.lease(input));
-  }
+  readonly lease: Store["lease"] = (input) => this.#call("lease", () => this.#store.lease(input));
 
-  transition(key: string, fence: number, changes: rows.BatchChanges, now: number): Promise<calls.TransitionResult> {
+  readonly transition: Store["transition"] = (key, fence, changes, now) => {
     const { secrets } = this.#watcher;
     return this.#call("transition", () => this.#store.transition(key, fence, batchChanges(changes, secrets), now));
-  }
+  };
 
-  requests(query: rows.RequestQuery): Promise<readonly rows.RequestRow[]> {
-    return this.#call("requests", () => this.#store.requests(query));
-  }
+  readonly requests: Store["requests"] = (query) => this.#call("requests", () => this.#store.requests(query));
 
-  settle(input: calls.SettleInput): Promise<calls.SettleResult> {
+  readonly settle: Store["settle"] = (input) => {
     const items = () => input.items.map((item) => settlement(item, this.#watcher.secrets));
     return this.#call("settle", () => this.#store.settle({ ...input, items: items() }));
-  }
+  };
 
-  outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.#call("outcomes", () => this.#store.outcomes(query));
-  }
+  readonly outcomes: Store["outcomes"] = (query) => this.#call("outcomes", () => this.#store.outcomes(query));
 
-  deliveries(input: calls.DeliveriesInput): Promise<readonly DeliveryRow[]> {
+  readonly deliveries: Store["deliveries"] = (input) => {
     const reports = () => input.reports.map((one) => report(one, this.#watcher.secrets));
     return this.#call("deliveries", () => this.#store.deliveries({ ...input, reports: reports() }));
-  }
+  };
 
-  batches(query: rows.BatchQuery): Promise<readonly rows.BatchRow[]> {
-    return this.#call("batches", () => this.#store.batches(query));
-  }
+  readonly batches: Store["batches"] = (query) => this.#call("batches", () => this.#store.batches(query));
 
-  find(query: rows.FindQuery): Promise<rows.FindResult> {
-    return this.#call("find", () => this.#store.find(query));
-  }
+  readonly find: Store["find"] = (query) => this.#call("find", () => this.#store.find(query));
 
-  usage(query: rows.UsageQuery): Promise<readonly rows.UsageRow[]> {
-    return this.#call("usage", () => this.#store.usage(query));
-  }
+  readonly usage: Store["usage"] = (query) => this.#call("usage", () => this.#store.usage(query));
 
-  marks(changes: readonly MarkChange[], now: number): Promise<readonly MarkRow[]> {
-    return this.#call("marks", () => this.#store.marks(changes.map(markChange), now));
-  }
+  readonly marks: Store["marks"] = (changes, now) =>
+    this.#call("marks", () => this.#store.marks(changes.map(markChange), now));
 
-  payers(changes: readonly payers.PayerChange[], names: readonly string[]): Promise<readonly payers.PayerRow[]> {
-    return this.#call("payers", () => this.#store.payers(changes, names));
-  }
+  readonly payers: Store["payers"] = (changes, names) => this.#call("payers", () => this.#store.payers(changes, names));
 
-  prune(input: PruneInput): Promise<PruneStep> {
-    return this.#call("prune", () => this.#store.prune(input));
-  }
+  readonly prune: Store["prune"] = (input) => this.#call("prune", () => this.#store.prune(input));
 
-  close(): Promise<void> {
-    return this.#call("close", () => this.#store.close());
-  }
+  readonly close: Store["close"] = () => this.#call("close", () => this.#store.close());
 
   async #call<Answer>(name: string, method: () => Promise<Answer>): Promise<Answer> {
     const loss = this.#tellNew();

@@ -2,39 +2,11 @@
 // the store contract except durability. Every method does its whole work in one turn, so that calls
 // never overlap.
 
-import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type {
-  Amended,
-  Amendment,
-  DeliveriesInput,
-  EnqueueResult,
-  LeaseInput,
-  SealInput,
-  SealResult,
-  SettleInput,
-  SettleResult,
-  TransitionResult,
-} from "../../contract/store/calls.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import { hasDigest } from "../../contract/store/digests.ts";
 import { matches } from "../../contract/store/finding.ts";
-import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
-import type { Probe } from "../../contract/store/probe.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  FindQuery,
-  FindResult,
-  NewRequest,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/store/rows.ts";
+import type { NewRequest, RequestQuery } from "../../contract/store/rows.ts";
 import type { Store } from "../../contract/store/store.ts";
 import { Amendments } from "./amendments.ts";
 import { Batches } from "./batches.ts";
@@ -71,21 +43,17 @@ class MemoryStore implements Store {
   #arrivals = 0;
   #closed = false;
 
-  constructor() {
-    bindMethods(this);
-  }
-
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
+  readonly enqueue: Store["enqueue"] = async (requests, now) => {
     this.#assertOpen();
     return requests.map((request) => this.#add(request, now));
-  }
+  };
 
-  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
+  readonly amend: Store["amend"] = async (change, sinks, now) => {
     this.#assertOpen();
     return this.#changes.amend(change, sinks, now);
-  }
+  };
 
-  async probe(limit: number, now: number): Promise<Probe> {
+  readonly probe: Store["probe"] = async (limit, now) => {
     this.#assertOpen();
     return {
       lanes: this.#waiting.rows(limit, now),
@@ -96,9 +64,9 @@ class MemoryStore implements Store {
       deliveriesWaiting: this.#log.deliveriesWaiting,
       deliveryDueAt: this.#log.deliveryDueAt,
     };
-  }
+  };
 
-  async seal(input: SealInput): Promise<SealResult> {
+  readonly seal: Store["seal"] = async (input) => {
     this.#assertOpen();
     const known = this.#batches.get(input.key);
     if (known !== undefined) return { ok: true, batch: batchRow(known) };
@@ -111,28 +79,28 @@ class MemoryStore implements Store {
       Object.assign(request, { state: "claimed", batchKey: input.key, ord });
     });
     return { ok: true, batch: batchRow(this.#batches.add(input, chosen)) };
-  }
+  };
 
-  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
+  readonly lease: Store["lease"] = async (input) => {
     this.#assertOpen();
     return this.#batches.lease(input).map(batchRow);
-  }
+  };
 
-  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
+  readonly transition: Store["transition"] = async (key, fence, changes, now) => {
     this.#assertOpen();
     return this.#batches.transition(key, fence, changes, now);
-  }
+  };
 
-  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
+  readonly requests: Store["requests"] = async (query) => {
     this.#assertOpen();
     const found = "ids" in query ? query.ids.map((id) => this.#requests.get(id)) : this.#members(query);
     const rows = found
       .filter((request) => request !== undefined && request !== null)
       .map((request) => requestRow(request, query.bodies ?? false, query.history ?? false));
     return "ids" in query && query.tombstones ? this.#pruning.among(query.ids, rows) : rows;
-  }
+  };
 
-  async settle(input: SettleInput): Promise<SettleResult> {
+  readonly settle: Store["settle"] = async (input) => {
     this.#assertOpen();
     const batch = this.#batches.held(input.key, input.fence);
     if (batch === undefined) return { ok: false, reason: "fence" };
@@ -158,28 +126,28 @@ class MemoryStore implements Store {
     }
     if (applied > 0 && batch.remaining === 0) this.#batches.payers.release(batch);
     return { ok: true, applied, ignored: input.items.length - applied, remaining: batch.remaining };
-  }
+  };
 
-  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+  readonly outcomes: Store["outcomes"] = async (query) => {
     this.#assertOpen();
     if ("after" in query) return this.#log.after(query);
     return query.ids
       .map((id) => this.#requests.get(id)?.outcome ?? null)
       .filter((outcome) => outcome !== null)
       .map((outcome) => outcomeRow(outcome, query.deliveries ?? false));
-  }
+  };
 
-  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
+  readonly deliveries: Store["deliveries"] = async (input) => {
     this.#assertOpen();
     return this.#log.deliver(input);
-  }
+  };
 
-  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
+  readonly batches: Store["batches"] = async (query) => {
     this.#assertOpen();
     return this.#batches.find(query).map(batchRow);
-  }
+  };
 
-  async find({ match, after, limit }: FindQuery): Promise<FindResult> {
+  readonly find: Store["find"] = async ({ match, after, limit }) => {
     this.#assertOpen();
     const found: MemoryRequest[] = [];
     for (const request of this.#requests.values()) {
@@ -189,34 +157,34 @@ class MemoryStore implements Store {
     const page = found.slice(0, limit);
     const next = found.length > limit ? (page.at(-1)?.arrival ?? after) : null;
     return { rows: page.map((request) => requestRow(request, false, false)), next };
-  }
+  };
 
-  async usage({ tenant, job }: UsageQuery): Promise<readonly UsageRow[]> {
+  readonly usage: Store["usage"] = async ({ tenant, job }) => {
     this.#assertOpen();
     const asked = this.#log.usage
       .all()
       .filter((sums) => (tenant ?? sums.tenant) === sums.tenant && (job ?? sums.job) === sums.job);
     return asked.map((sums) => ({ ...sums, ended: { ...sums.ended } }));
-  }
+  };
 
-  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
+  readonly marks: Store["marks"] = async (changes) => {
     this.#assertOpen();
     return this.#marks.change(changes);
-  }
+  };
 
-  async payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]> {
+  readonly payers: Store["payers"] = async (changes, names) => {
     this.#assertOpen();
     return this.#batches.payers.change(changes, names);
-  }
+  };
 
-  async prune(input: PruneInput): Promise<PruneStep> {
+  readonly prune: Store["prune"] = async (input) => {
     this.#assertOpen();
     return this.#pruning.step(input);
-  }
+  };
 
-  async close(): Promise<void> {
+  readonly close: Store["close"] = async () => {
     this.#closed = true;
-  }
+  };
 
   #assertOpen(): void {
     if (this.#closed) throw new DispatchError("CLOSED", "The store is closed.");

@@ -5,10 +5,9 @@
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { EnqueueResult, SealInput, SealResult } from "../../contract/store/calls.ts";
-import type { Probe } from "../../contract/store/probe.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
+import type { Store } from "../../contract/store/store.ts";
 import type { TransactionalStore, TransactionIntake } from "../../contract/store/transactions.ts";
 import type { BatchLine, DispatchRequest, EnqueuedMany } from "../../contract/types.ts";
 import { GroupWalk } from "../sql/remains.ts";
@@ -117,18 +116,14 @@ class PooledStore extends SqlStore implements PostgresStore {
     return rows[0]?.now ?? Number.NaN;
   }
 
-  async probe(limit: number, now: number): Promise<Probe> {
-    return this.#tracked(read, (db) => readProbe(db, limit, now));
-  }
+  readonly probe: Store["probe"] = async (limit, now) => this.#tracked(read, (db) => readProbe(db, limit, now));
 
-  async seal(input: SealInput): Promise<SealResult> {
+  readonly seal: Store["seal"] = async (input) => {
     await this.#tracked(write, (db) => wake(db, input.lane, input.now));
     return this.#tracked(write, (db) => seal(db, input));
-  }
+  };
 
-  async prune(input: PruneInput): Promise<PruneStep> {
-    return this.#tracked(write, (db) => prune(db, input, this.#groups));
-  }
+  readonly prune: Store["prune"] = async (input) => this.#tracked(write, (db) => prune(db, input, this.#groups));
 
   protected read<Result>(steps: Steps<Result>): Promise<Result> {
     return this.#tracked(read, (db) => db.follow(steps));

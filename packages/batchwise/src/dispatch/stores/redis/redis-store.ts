@@ -3,37 +3,10 @@
 // server's append-only file: docs/dispatch-stores.md lists what can be lost. The user owns the
 // client.
 
-import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type {
-  Amended,
-  Amendment,
-  DeliveriesInput,
-  EnqueueResult,
-  LeaseInput,
-  SealInput,
-  SealResult,
-  SettleInput,
-  SettleResult,
-  TransitionResult,
-} from "../../contract/store/calls.ts";
-import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
-import type { Probe } from "../../contract/store/probe.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  FindQuery,
-  FindResult,
-  NewRequest,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/store/rows.ts";
+import type { Amended, EnqueueResult, SealResult, TransitionResult } from "../../contract/store/calls.ts";
+import type { OutcomeQuery } from "../../contract/store/outcome-rows.ts";
+import type { BatchRow, RequestQuery, UsageRow } from "../../contract/store/rows.ts";
 import type { Store } from "../../contract/store/store.ts";
 import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
 import { batchRow, list, markRows, number, outcomeRow, payerRow, probeRow, requestRow, usageRow } from "./rows.ts";
@@ -68,7 +41,6 @@ class RedisStore implements Store {
 
   constructor(server: Server) {
     this.#server = server;
-    bindMethods(this);
   }
 
   get setBack(): DispatchError | null {
@@ -79,15 +51,12 @@ class RedisStore implements Store {
     return this.#server.risk;
   }
 
-  async now(): Promise<number> {
-    return number(await this.#run("now", {}));
-  }
+  readonly now = async (): Promise<number> => number(await this.#run("now", {}));
 
-  async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
-    return list(await this.#run("enqueue", { requests, now })) as readonly EnqueueResult[];
-  }
+  readonly enqueue: Store["enqueue"] = async (requests, now) =>
+    list(await this.#run("enqueue", { requests, now })) as readonly EnqueueResult[];
 
-  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
+  readonly amend: Store["amend"] = async (change, sinks, now) => {
     const limited = "limit" in change ? { ...change, limit: atMost(change.limit) } : change;
     const ids = "ids" in limited ? limited.ids : null;
     const sent = ids === null ? limited : { ...limited, ids: ids.map(sendable) };
@@ -96,13 +65,12 @@ class RedisStore implements Store {
       id: ids?.[n] ?? String(flat[2 * n]),
       result: flat[2 * n + 1] as Amended["result"],
     }));
-  }
+  };
 
-  async probe(limit: number, now: number): Promise<Probe> {
-    return probeRow(await this.#run("probe", { limit: atMost(limit), now }));
-  }
+  readonly probe: Store["probe"] = async (limit, now) =>
+    probeRow(await this.#run("probe", { limit: atMost(limit), now }));
 
-  async seal(input: SealInput): Promise<SealResult> {
+  readonly seal: Store["seal"] = async (input) => {
     let [result, value] = list(await this.#run("seal", input));
     // More requests have become claimable than one call should move, and the first of them may go
     // first.
@@ -111,39 +79,39 @@ class RedisStore implements Store {
     const [id, bytes, tokens] = list(value);
     const head = id === undefined ? null : { id: String(id), bytes: number(bytes), tokens: number(tokens) };
     return { ok: false, reason: result as Extract<SealResult, { ok: false }>["reason"], head };
-  }
+  };
 
-  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
+  readonly lease: Store["lease"] = async (input) => {
     const { keys } = input;
     const sent = { ...input, ...(keys === undefined ? {} : { keys: keys.map(sendable) }), limit: atMost(input.limit) };
     return list(await this.#run("lease", sent)).map(batchRow);
-  }
+  };
 
-  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
+  readonly transition: Store["transition"] = async (key, fence, changes, now) => {
     const [result, batch, written] = list(await this.#run("transition", { key, fence, changes, now }));
     if (result === "ok") {
       return { ok: true, batch: batchRow(batch ?? null), written: list(written ?? []).map((one) => number(one) === 1) };
     }
     return { ok: false, reason: result as Extract<TransitionResult, { ok: false }>["reason"] };
-  }
+  };
 
-  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
+  readonly requests: Store["requests"] = async (query) => {
     if ("batchKey" in query && isOdd(query.batchKey)) return [];
     return list(await this.#run("requests", bounded(query))).map(requestRow);
-  }
+  };
 
-  async settle(input: SettleInput): Promise<SettleResult> {
+  readonly settle: Store["settle"] = async (input) => {
     const [result, applied, ignored, remaining] = list(await this.#run("settle", input));
     if (result !== "ok") return { ok: false, reason: "fence" };
     return { ok: true, applied: number(applied), ignored: number(ignored), remaining: number(remaining) };
-  }
+  };
 
-  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+  readonly outcomes: Store["outcomes"] = async (query) => {
     if ("limit" in query && isOdd(query.job, query.dead)) return [];
     return list(await this.#run("outcomes", bounded(query))).map(outcomeRow);
-  }
+  };
 
-  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
+  readonly deliveries: Store["deliveries"] = async (input) => {
     const take = input.take === null ? null : { ...input.take, limit: atMost(input.take.limit) };
     let replies = await this.#run("deliveries", { ...input, take });
     // After an outage more deliveries are due than one call should move, and they may have the
@@ -153,13 +121,13 @@ class RedisStore implements Store {
       const [sink, attempt, outcome] = list(reply);
       return { sink: String(sink), attempt: number(attempt), outcome: outcomeRow(outcome ?? null) };
     });
-  }
+  };
 
   /**
    * Reads all batches in parts if necessary. A batch that changes meanwhile is seen before or after
    * the change.
    */
-  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
+  readonly batches: Store["batches"] = async (query) => {
     if (isOdd(query.account)) return [];
     const { keys, providerBatchIds: ids } = query;
     const sent = {
@@ -175,9 +143,9 @@ class RedisStore implements Store {
       last = list(next);
       if (last.length === 0) return found;
     }
-  }
+  };
 
-  async find(query: FindQuery): Promise<FindResult> {
+  readonly find: Store["find"] = async (query) => {
     const { tenant, job, code, batchKey } = query.match;
     if (isOdd(tenant, job, code, batchKey)) return { rows: [], next: null };
     const input = { ...query, limit: atMost(query.limit) };
@@ -186,13 +154,13 @@ class RedisStore implements Store {
       if (result === "ok") return { rows: list(rows).map(requestRow), next: next === null ? null : number(next) };
       await this.#index();
     }
-  }
+  };
 
   /**
    * Reads by pages, so that the server is never blocked for long. A sum that grows meanwhile is
    * seen before or after.
    */
-  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
+  readonly usage: Store["usage"] = async (query) => {
     const sums = new Map<Reply | undefined, UsageRow>();
     if (isOdd(query.tenant, query.job)) return [];
     let cursor = "0";
@@ -202,28 +170,27 @@ class RedisStore implements Store {
       cursor = String(next);
     } while (cursor !== "0");
     return [...sums.values()];
-  }
+  };
 
-  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    return markRows(await this.#run(changes.length === 0 ? "readMarks" : "marks", { changes }));
-  }
+  readonly marks: Store["marks"] = async (changes) =>
+    markRows(await this.#run(changes.length === 0 ? "readMarks" : "marks", { changes }));
 
-  async payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]> {
+  readonly payers: Store["payers"] = async (changes, names) => {
     const method = changes.length === 0 ? "readPayers" : "payers";
     return list(await this.#run(method, { changes, names: names.map(sendable) })).map(payerRow);
-  }
+  };
 
-  async prune(input: PruneInput): Promise<PruneStep> {
+  readonly prune: Store["prune"] = async (input) => {
     const limited = { ...input, limit: atMost(input.limit) };
     const [requests, batches, kept, next] = list(await this.#run("prune", limited));
     const counts = { requests: number(requests), batches: number(batches), kept: number(kept) };
     return { ...counts, next: next === null ? null : number(next) };
-  }
+  };
 
-  close(): Promise<void> {
+  readonly close: Store["close"] = () => {
     this.#closing ??= Promise.allSettled(this.#running).then(() => undefined);
     return this.#closing;
-  }
+  };
 
   /** Runs once for a store of an earlier version. */
   async #index(): Promise<void> {

@@ -6,31 +6,9 @@ import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type {
-  Amended,
-  Amendment,
-  DeliveriesInput,
-  EnqueueResult,
-  LeaseInput,
-  SettleInput,
-  SettleResult,
-  TransitionResult,
-} from "../../contract/store/calls.ts";
-import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  FindQuery,
-  FindResult,
-  NewRequest,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/store/rows.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
+import type { NewRequest } from "../../contract/store/rows.ts";
+import type { Store } from "../../contract/store/store.ts";
 import { amend } from "./amend.ts";
 import { findBatches, lease, transition } from "./batches.ts";
 import { deliver } from "./deliveries.ts";
@@ -88,59 +66,39 @@ export abstract class SqlStore {
     return this.#intake.submit({ requests, now });
   }
 
-  async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
-    return this.write(amend(this.#dialect, change, sinks, now));
-  }
+  readonly amend: Store["amend"] = async (change, sinks, now) => this.write(amend(this.#dialect, change, sinks, now));
 
-  async lease(input: LeaseInput): Promise<readonly BatchRow[]> {
-    return this.write(lease(this.#dialect, input));
-  }
+  readonly lease: Store["lease"] = async (input) => this.write(lease(this.#dialect, input));
 
-  async settle(input: SettleInput): Promise<SettleResult> {
-    return this.write(settle(this.#dialect, input));
-  }
+  readonly settle: Store["settle"] = async (input) => this.write(settle(this.#dialect, input));
 
-  async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
-    return this.write(deliver(this.#dialect, input));
-  }
+  readonly deliveries: Store["deliveries"] = async (input) => this.write(deliver(this.#dialect, input));
 
-  async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    return this.write(transition(this.#dialect, key, fence, changes, now));
-  }
+  readonly transition: Store["transition"] = async (key, fence, changes, now) =>
+    this.write(transition(this.#dialect, key, fence, changes, now));
 
-  async requests(query: RequestQuery): Promise<readonly RequestRow[]> {
-    return this.read(readRequests(this.#dialect, query));
-  }
+  readonly requests: Store["requests"] = async (query) => this.read(readRequests(this.#dialect, query));
 
-  async outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
-    return this.read(readOutcomes(this.#dialect, query));
-  }
+  readonly outcomes: Store["outcomes"] = async (query) => this.read(readOutcomes(this.#dialect, query));
 
-  async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
-    return this.read(findBatches(this.#dialect, query));
-  }
+  readonly batches: Store["batches"] = async (query) => this.read(findBatches(this.#dialect, query));
 
-  async find(query: FindQuery): Promise<FindResult> {
-    return this.read(findRequests(this.#dialect, query));
-  }
+  readonly find: Store["find"] = async (query) => this.read(findRequests(this.#dialect, query));
 
-  async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
-    return this.read(readUsage(query));
-  }
+  readonly usage: Store["usage"] = async (query) => this.read(readUsage(query));
 
-  async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    return changes.length === 0 ? this.read(changeMarks(changes)) : this.write(changeMarks(changes));
-  }
+  readonly marks: Store["marks"] = async (changes) =>
+    changes.length === 0 ? this.read(changeMarks(changes)) : this.write(changeMarks(changes));
 
-  async payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]> {
+  readonly payers: Store["payers"] = async (changes, names) => {
     const steps = changePayers(this.#dialect, changes, names);
     return changes.length === 0 ? this.read(steps) : this.write(steps);
-  }
+  };
 
-  close(): Promise<void> {
+  readonly close: Store["close"] = () => {
     this.#closing ??= this.#end();
     return this.#closing;
-  }
+  };
 
   /** Starts a call that `close` waits for; rejects once the store is closed. */
   protected async tracked<Result>(start: () => Promise<Result>): Promise<Result> {

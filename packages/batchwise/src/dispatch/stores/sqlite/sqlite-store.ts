@@ -4,9 +4,7 @@
 // the event loop; waiting for another process's lock does not.
 
 import type { DispatchError } from "../../contract/errors.ts";
-import type { EnqueueResult, SealInput, SealResult } from "../../contract/store/calls.ts";
-import type { Probe } from "../../contract/store/probe.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { Store } from "../../contract/store/store.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
@@ -63,21 +61,17 @@ class SqliteStore extends SqlStore implements Store {
     this.#options = options;
   }
 
-  async probe(limit: number, now: number): Promise<Probe> {
-    return this.#read((db) => readProbe(db, limit, now));
-  }
+  readonly probe: Store["probe"] = async (limit, now) => this.#read((db) => readProbe(db, limit, now));
 
-  async seal(input: SealInput): Promise<SealResult> {
-    return this.#write((db) => seal(db, input));
-  }
+  readonly seal: Store["seal"] = async (input) => this.#write((db) => seal(db, input));
 
-  async prune(input: PruneInput): Promise<PruneStep> {
+  readonly prune: Store["prune"] = async (input) => {
     const step = await this.#write((db) => this.#pruning.step(db, input));
     if (step.next !== null) return step;
     // Only at the end: earlier, it would move pages that are still to be freed.
     const hasMore = await this.tracked(() => this.#patiently(giveBack));
     return hasMore ? { ...step, next: LOG_END } : step;
-  }
+  };
 
   protected read<Result>(steps: Steps<Result>): Promise<Result> {
     return this.#read((db) => db.follow(steps));
