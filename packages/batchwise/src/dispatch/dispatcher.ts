@@ -225,9 +225,9 @@ class StoreDispatcher implements Dispatcher {
 
   async cancelBatch(key: string): Promise<number> {
     this.#refuseWhenStopped();
-    const { count, isAside } = await cancelMembers(this.#runtime, key);
+    const { count, isQuarantined } = await cancelMembers(this.#runtime, key);
     // The store ends requeued requests with a pending cancel as cancelled.
-    if (isAside) await abandon(this.#runtime, key, "requeue");
+    if (isQuarantined) await abandon(this.#runtime, key, "requeue");
     else if (this.#life.isStarted) await this.#workers.hurry([key]);
     return count;
   }

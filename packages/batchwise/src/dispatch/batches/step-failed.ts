@@ -20,11 +20,11 @@ export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown)
   // A create that the provider may still receive is never left to a person, who might send it
   // again.
   const { kind } = nextStep(lease.batch, lease.account, runtime.clock.now());
-  const isAside = failedSteps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
+  const isQuarantined = failedSteps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
   const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, failedSteps);
   const lastError = JSON.stringify({ code: "step_failed", message: wordsOf(error) });
   const changes = { failedSteps, lastError };
-  await lease.end((now) => ({ ...changes, ...(isAside ? { state: "quarantined" } : { nextAt: now + pauseMs }) }));
+  await lease.end((now) => ({ ...changes, ...(isQuarantined ? { state: "quarantined" } : { nextAt: now + pauseMs }) }));
 }
 
 /** True for errors that are not the step's fault. */

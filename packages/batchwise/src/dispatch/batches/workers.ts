@@ -132,11 +132,11 @@ export class Workers {
 
   async #takeOut(keys: readonly string[], changes: (batch: BatchRow) => BatchChanges): Promise<number> {
     const taken = await underLeases(this.#runtime, keys, async (lease) => {
-      const isAside = lease.batch.state === "quarantined";
-      await lease.end((now) => (isAside ? { ...changes(lease.batch), nextAt: now } : {}));
-      return isAside;
+      const isQuarantined = lease.batch.state === "quarantined";
+      await lease.end((now) => (isQuarantined ? { ...changes(lease.batch), nextAt: now } : {}));
+      return isQuarantined;
     });
-    return taken.filter((isAside) => isAside).length;
+    return taken.filter((isQuarantined) => isQuarantined).length;
   }
 
   get isIdle(): boolean {

@@ -19,7 +19,7 @@ const WORDS = { code: OUTCOME_CODES.abandoned, message: "The batch was abandoned
  * Requests the cancel of every open member. Returns their number, and whether the batch is
  * quarantined.
  */
-export async function cancelMembers(runtime: Runtime, key: string): Promise<{ count: number; isAside: boolean }> {
+export async function cancelMembers(runtime: Runtime, key: string): Promise<{ count: number; isQuarantined: boolean }> {
   const { store, sinks, clock } = runtime;
   const batch = await known(runtime, key);
   let count = 0;
@@ -29,7 +29,7 @@ export async function cancelMembers(runtime: Runtime, key: string): Promise<{ co
     count += ids.length;
   }
   runtime.outcomesRecorded();
-  return { count, isAside: batch.state === "quarantined" };
+  return { count, isQuarantined: batch.state === "quarantined" };
 }
 
 /**

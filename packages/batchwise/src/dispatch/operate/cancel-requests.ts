@@ -67,14 +67,14 @@ async function hurryCancelled(runtime: Runtime, workers: Workers | null, keys: r
     const some = keys.slice(from, from + BATCHES_AT_ONCE);
     const rows = await runtime.store.batches({ keys: some, limit: some.length });
     const over = rows.filter(({ remaining, cancelRequested }) => remaining > 0 && remaining === cancelRequested);
-    const aside = over.filter(({ state }) => state === "quarantined");
-    await workers?.hurry(over.filter((batch) => !aside.includes(batch)).map(({ key }) => key));
-    for (const batch of aside) await endAside(runtime, batch);
+    const quarantined = over.filter(({ state }) => state === "quarantined");
+    await workers?.hurry(over.filter((batch) => !quarantined.includes(batch)).map(({ key }) => key));
+    for (const batch of quarantined) await endQuarantined(runtime, batch);
   }
 }
 
 /** The store ends requeued requests with a pending cancel as cancelled. */
-async function endAside(runtime: Runtime, { key, account }: BatchRow): Promise<void> {
+async function endQuarantined(runtime: Runtime, { key, account }: BatchRow): Promise<void> {
   try {
     if (runtime.options.accounts.has(account)) await abandon(runtime, key, "requeue");
   } catch (error) {

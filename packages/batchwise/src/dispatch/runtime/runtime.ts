@@ -222,15 +222,15 @@ export class Runtime {
    * in 30 s.
    */
   reportShared(error: unknown, context: ErrorContext): void {
-    this.reportOnce(String(readable(error)), () => error, context, TOLD_AGAIN_MS);
+    this.reportOnce(String(readable(error)), error, context, TOLD_AGAIN_MS);
   }
 
   /**
    * Reports an error unless another one of this name was reported in the last `forMs`, by default a
    * day. Names of batches would fill the memory if they were kept for longer.
    */
-  reportOnce(name: string, error: () => unknown, context: ErrorContext, forMs: number = DAY_MS): void {
-    if (this.#reported.note(name, this.clock.monotonic(), forMs)) this.report(error(), context);
+  reportOnce(name: string, error: unknown, context: ErrorContext, forMs: number = DAY_MS): void {
+    if (this.#reported.note(name, this.clock.monotonic(), forMs)) this.report(error, context);
   }
 
   /** The next error of this name is reported again. */

@@ -33,7 +33,7 @@ export async function leftToOthers(runtime: Runtime, lease: Lease): Promise<bool
   if (checked === "" || checked === runtime.options.check?.mark) return false;
   const message = `The answers of batch ${lease.batch.key} are checked, and this process does not have the check`;
   const error = new DispatchError("CHECK_MISSING", `${message}: it is left to one that has it.`);
-  runtime.reportOnce(error.message, () => error, lease.context("results"));
+  runtime.reportOnce(error.message, error, lease.context("results"));
   lease.isLeft = true;
   const leftMs = runtime.budget === null ? LEFT_MS : LEFT_BY_RUN_MS;
   await lease.end((now) => ({ nextAt: now + leftMs }));

@@ -73,7 +73,7 @@ async function leave(lease: Lease): Promise<false> {
 function tellOfTime(runtime: Runtime, lease: Lease): void {
   const words = `\`onBatch\` did not end for batch ${lease.batch.key} in the time of a run`;
   const message = `${words}: give it a longer \`maxMs\`. Each run calls it again until then.`;
-  runtime.reportOnce(message, () => new DispatchError("RUN_TOO_SHORT", message), lease.context("deliver"));
+  runtime.reportOnce(message, new DispatchError("RUN_TOO_SHORT", message), lease.context("deliver"));
 }
 
 /** Deletes the provider's batch and files. A failure is reported and not retried. */

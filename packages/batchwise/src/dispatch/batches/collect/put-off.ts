@@ -42,7 +42,7 @@ function tellOfTime(runtime: Runtime, lease: Lease, hadMs: number): void {
   const named = `The results of batch ${batch.key} (${seen?.resultRefs.join(", ") || batch.providerBatchId})`;
   const words = `${named} were not read to their end in the ${Math.round(budget.workMs / 100) / 10} s of a run`;
   const error = new DispatchError("RUN_TOO_SHORT", `${words}: give it a longer \`maxMs\`. What was read is kept.`);
-  runtime.reportOnce(error.message, () => error, lease.context("results"));
+  runtime.reportOnce(error.message, error, lease.context("results"));
 }
 
 /**

@@ -15,7 +15,7 @@ export class UnreadResults extends DispatchError {
   readonly reading: Extract<Reading, { kind: "unread" }>;
 
   constructor(reading: Extract<Reading, { kind: "unread" }>, batch: BatchRow, read: ResultsRead) {
-    const then = reading.isStuck ? "Reads keep differing: it is put aside." : "They are read again.";
+    const then = reading.isStuck ? "Reads keep differing: it is quarantined." : "They are read again.";
     super(CODE, `${shortfall(batch, read)} ${then}`);
     this.reading = reading;
   }
@@ -45,7 +45,7 @@ export function shortReadsOf({ shortReads }: BatchRow): ShortReads | null {
 }
 
 /**
- * Gives the lease back until the next read; or puts the batch aside, when reads have differed too
+ * Gives the lease back until the next read, or quarantines the batch if reads have differed too
  * often.
  */
 export async function readAgain(runtime: Runtime, lease: Lease, { reading, message }: UnreadResults): Promise<void> {

@@ -20,7 +20,7 @@ export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void
   const now = runtime.clock.now();
   const providerBatchId = batch.providerBatchId as string;
   if (batch.orphans.some((orphan) => orphan.providerBatchId === providerBatchId && orphan.action === "adopted")) {
-    await putAside(runtime, lease, providerBatchId, now);
+    await quarantineAgain(runtime, lease, providerBatchId, now);
     return;
   }
   const given = await lease.end({
@@ -38,7 +38,7 @@ export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void
  * An operator named the wrong batch during quarantine: an operator must still find out whether it
  * ran.
  */
-async function putAside(runtime: Runtime, lease: Lease, providerBatchId: string, now: number): Promise<void> {
+async function quarantineAgain(runtime: Runtime, lease: Lease, providerBatchId: string, now: number): Promise<void> {
   const because = `it has no results of batch ${lease.batch.key}, which is quarantined again`;
   const error = new DispatchError("ADOPTION_REFUSED", `${providerBatchId} was adopted by mistake: ${because}.`);
   await lease.end({

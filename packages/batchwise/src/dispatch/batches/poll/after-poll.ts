@@ -22,13 +22,13 @@ const STUCK_POLL_MOST_MS = 60 * MINUTE;
 const NEARLY_DONE = 0.9;
 const NEARLY_AGE = 0.01;
 /**
- * Looks in a row, and the time between the first and the last, after which a batch counts as lost.
+ * Looks in a row, and the time between the first and the last, after which a batch counts as vanished.
  */
 const VANISHED_LOOKS = 6;
 const VANISHED_MS = 10 * MINUTE;
 const VANISHED_PAUSE_MS = 2 * MINUTE;
 /** Time until the next look for a vanished batch that is quarantined. */
-const LOST_PAUSE_MS = 60 * MINUTE;
+const QUARANTINED_PAUSE_MS = 60 * MINUTE;
 const VANISHED = { code: "batch_vanished", message: "The provider does not know the batch any more." };
 
 export interface PollCase extends BatchCase {
@@ -99,7 +99,7 @@ function afterVanished({ batch, account, now }: PollCase): Plan {
   const lostSince = batch.lostSince ?? now;
   const changes = { lastError: VANISHED, figures: { lostLooks, lostSince } };
   if (lostLooks >= VANISHED_LOOKS && now - lostSince >= VANISHED_MS) {
-    return plan("quarantined", now + LOST_PAUSE_MS, changes);
+    return plan("quarantined", now + QUARANTINED_PAUSE_MS, changes);
   }
   return plan(batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), changes);
 }

@@ -68,7 +68,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const plan = preferFreeAccount(runtime, batch, decided, ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end =
-      plan.state === "quarantined" ? "It is put aside, and looked for again each hour." : "It is looked for again.";
+      plan.state === "quarantined" ? "It is quarantined, and looked for again each hour." : "It is looked for again.";
     const told = new Error(`The provider does not know ${id}, which is batch ${batch.key}, any more. ${end}`);
     runtime.report(told, lease.context("retrieve"));
   }

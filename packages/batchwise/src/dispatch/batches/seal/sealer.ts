@@ -260,13 +260,10 @@ export class Sealer {
 
   /** Reports once a lane that no account of this process serves: another process may serve it. */
   #reportUnserved({ lane, ready }: LaneRow): void {
-    const error = (): DispatchError => {
-      const { endpoint, model } = parseLane(lane);
-      const requests = ready === 1 ? "1 request waits" : `${ready} requests wait`;
-      const message = `${requests} for the model "${model}" at ${endpoint}, which no account here serves.`;
-      return new DispatchError("NO_ACCOUNT", message);
-    };
-    this.#runtime.reportOnce(`unserved ${lane}`, error, { operation: "seal" });
+    const { endpoint, model } = parseLane(lane);
+    const requests = ready === 1 ? "1 request waits" : `${ready} requests wait`;
+    const message = `${requests} for the model "${model}" at ${endpoint}, which no account here serves.`;
+    this.#runtime.reportOnce(`unserved ${lane}`, new DispatchError("NO_ACCOUNT", message), { operation: "seal" });
   }
 
   #serving(lane: string): Serving<Account> {

@@ -10,17 +10,12 @@ import type { Tail } from "./tail.ts";
 
 /** Reports a waiting tail. */
 export function tellTail(runtime: Runtime, lane: LaneRow, tail: Tail): void {
-  const error = (): DispatchError => tailError(lane, tail, runtime.options.onTail === "fail");
-  runtime.reportOnce(nameOf(lane.lane), error, { operation: "seal" });
-}
-
-function tailError(lane: LaneRow, tail: Tail, mayFail: boolean): DispatchError {
   const missing = tail.minRequests - lane.ready;
-  const doFail = mayFail && missing > 0;
+  const doFail = runtime.options.onTail === "fail" && missing > 0;
   const more = missing > 0 ? `enqueue ${missing} more` : "raise the thresholds or limits that keep batches smaller";
   const ways = `${more}, add an account that takes fewer, or cancel them${doFail ? "" : '; onTail: "fail" ends such'}`;
   const message = `${what(lane, tail)}: they ${doFail ? "fail" : "wait"}. Ways out: ${ways}.`;
-  return new DispatchError("BELOW_MINIMUM", message);
+  runtime.reportOnce(nameOf(lane.lane), new DispatchError("BELOW_MINIMUM", message), { operation: "seal" });
 }
 
 /** Call when the lane has a batch again: its next tail is reported again. */

@@ -53,11 +53,11 @@ export function tellOfFigure(
   const words = figureWords(failure, account);
   if (words === null) return;
   const context = { account: account.name, batch: batch.key, operation };
-  runtime.reportOnce(words, () => new DispatchError("ACCOUNT_FULL", words), context);
+  runtime.reportOnce(words, new DispatchError("ACCOUNT_FULL", words), context);
 }
 
 function whatFollows({ state, disposal }: Plan): string {
-  if (state === "quarantined") return "This has lasted for two days: it is put aside, for a person to decide.";
+  if (state === "quarantined") return "This has lasted for two days: it is quarantined, for a person to decide.";
   switch (disposal?.kind) {
     case "split":
       return "It is halved.";

@@ -18,10 +18,10 @@ import { cancelExtra } from "../find/reconcile.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../life-cycle.ts";
 import { parseFileName } from "../submit/batch-input.ts";
 import { cancelLate } from "./late-cancels.ts";
-import { findLost } from "./lost-batches.ts";
 import { SweepPlace } from "./sweep-place.ts";
 import { SWEEP_EVERY_MS } from "./sweep-schedule.ts";
 import { inTurn, type Swept } from "./sweep-turns.ts";
+import { findVanished } from "./vanished-batches.ts";
 
 const BACK_MS = 24 * 3_600_000;
 const KEYS_AT_ONCE = 500;
@@ -61,7 +61,7 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
 
 /** Gives the time of the next look at this account. */
 async function sweepOf(runtime: Runtime, account: Account): Promise<number> {
-  await findLost(runtime, account);
+  await findVanished(runtime, account);
   return inTurn(runtime, account, (swept) => sweep(runtime, account, swept));
 }
 

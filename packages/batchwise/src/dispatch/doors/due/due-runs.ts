@@ -218,5 +218,5 @@ class DueRun {
 
 function tellOfSweep(runtime: Runtime): void {
   const message = "The sweep got no further in the time of a run: give one run an hour a longer `maxMs`.";
-  runtime.reportOnce(message, () => new DispatchError("RUN_TOO_SHORT", message), { operation: "list" });
+  runtime.reportOnce(message, new DispatchError("RUN_TOO_SHORT", message), { operation: "list" });
 }

@@ -29,19 +29,19 @@ export class Idleness {
   async #ofJob(job: string): Promise<"done" | QuarantinedError | null> {
     const open = await openOf(this.#runtime, job);
     if (open === 0) return "done";
-    const aside = await putAside(this.#runtime);
-    if (remainingOf(aside) < open) return null;
+    const quarantined = await quarantinedBatches(this.#runtime);
+    if (remainingOf(quarantined) < open) return null;
     const counted = new Map<string, Counted>();
-    for (const { key, fence, remaining } of aside) {
+    for (const { key, fence, remaining } of quarantined) {
       const known = this.#counted.get(key);
       const isSame = known?.fence === fence && known.remaining === remaining;
       const members = isSame ? known.members : await membersOf(this.#runtime, job, key);
       counted.set(key, { fence, remaining, members });
     }
     this.#counted = counted;
-    const its = aside.filter(({ key }) => counted.get(key)?.members !== 0);
+    const its = quarantined.filter(({ key }) => counted.get(key)?.members !== 0);
     const count = [...counted.values()].reduce((sum, { members }) => sum + members, 0);
-    return count === open ? quarantined(its, open) : null;
+    return count === open ? quarantinedError(its, open) : null;
   }
 }
 
@@ -54,8 +54,8 @@ async function ofStore(runtime: Runtime): Promise<"done" | QuarantinedError | nu
   const { lanes, inBatches } = await runtime.store.probe(1, runtime.clock.now());
   if (lanes.length > 0) return null;
   if (inBatches === 0) return "done";
-  const aside = await putAside(runtime);
-  return inBatches === remainingOf(aside) ? quarantined(aside, inBatches) : null;
+  const quarantined = await quarantinedBatches(runtime);
+  return inBatches === remainingOf(quarantined) ? quarantinedError(quarantined, inBatches) : null;
 }
 
 /** Requests of the job that have not ended. */
@@ -71,7 +71,7 @@ async function membersOf({ store }: Runtime, job: string, batchKey: string): Pro
 }
 
 /** Quarantined batches that still hold requests. */
-async function putAside({ store, clock }: Runtime): Promise<BatchRow[]> {
+async function quarantinedBatches({ store, clock }: Runtime): Promise<BatchRow[]> {
   const { batches } = await store.probe(1, clock.now());
   if (batches.quarantined === 0) return [];
   const found = await store.batches({ states: ["quarantined"], limit: batches.quarantined });
@@ -82,7 +82,7 @@ function remainingOf(batches: readonly BatchRow[]): number {
   return batches.reduce((sum, { remaining }) => sum + remaining, 0);
 }
 
-function quarantined(batches: readonly BatchRow[], count: number): QuarantinedError {
+function quarantinedError(batches: readonly BatchRow[], count: number): QuarantinedError {
   return new QuarantinedError(
     batches.map(({ key }) => key),
     count,

@@ -84,6 +84,6 @@ export class ResultWatch {
 
   /** Reports each code once. */
   #report(code: DispatchErrorCode, message: string): void {
-    this.#input.runtime.reportOnce(code, () => new DispatchError(code, message), { operation: "work" });
+    this.#input.runtime.reportOnce(code, new DispatchError(code, message), { operation: "work" });
   }
 }

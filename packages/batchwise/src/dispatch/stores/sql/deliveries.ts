@@ -82,11 +82,10 @@ function* dueOf(dialect: Dialect, sink: string, limit: number, now: number): Ste
   const some = dialect.someOf("batchwise_delivery", late, "next_at", NOTED_AT_ONCE);
   const note = `UPDATE batchwise_delivery SET is_due = TRUE WHERE ${some}`;
   while ((yield* run(note, sink, now)) === NOTED_AT_ONCE);
-  const rows = yield* all<Taken>(
+  return yield* all<Taken>(
     `SELECT cursor, sink, attempt FROM batchwise_delivery
      WHERE sink = ? AND state = 'waiting' AND ${dialect.yes("is_due")} AND next_at <= ?
      ORDER BY cursor LIMIT ? ${dialect.lockFree("batchwise_delivery")}`,
     ...[sink, now, atMost(limit)],
   );
-  return rows.map(({ cursor, sink, attempt }) => ({ cursor, sink, attempt }));
 }

@@ -69,7 +69,7 @@ export const JOB_FAULTS: readonly Fault[] = [
     name: "is not known any more",
     plan: { runMs: HOUR },
     strike: (site) => void site.time.setTimeout(() => gone(site, site.time.now() + 900 * HOUR), 20 * MINUTE),
-    told: /does not know .* any more. It is put aside/,
+    told: /does not know .* any more. It is quarantined/,
     ends: "aside",
   },
   { name: "is created, and the answer is lost", strike: creates("drop", { times: 2 }) },

@@ -16,10 +16,12 @@ const EVERY_MS = 3_600_000;
 const MOST = 100;
 
 /** Looks for each batch of the account that is due. */
-export async function findLost(runtime: Runtime, account: Account): Promise<void> {
-  const aside = await everyBatch(runtime.store, account.name, "quarantined");
+export async function findVanished(runtime: Runtime, account: Account): Promise<void> {
+  const quarantined = await everyBatch(runtime.store, account.name, "quarantined");
   const now = runtime.clock.now();
-  const due = aside.filter((batch) => batch.nextAt <= now && hasVanished(batch)).sort((a, b) => a.nextAt - b.nextAt);
+  const due = quarantined
+    .filter((batch) => batch.nextAt <= now && hasVanished(batch))
+    .sort((a, b) => a.nextAt - b.nextAt);
   for (const { key } of due.slice(0, MOST)) {
     if (runtime.isStopping) return;
     await look(runtime, account, key);
@@ -33,10 +35,10 @@ function hasVanished({ providerBatchId, lostLooks }: BatchRow): boolean {
 async function look(runtime: Runtime, account: Account, key: string): Promise<void> {
   const work = async (lease: Lease): Promise<void> => {
     const { batch } = lease;
-    const isAside = batch.state === "quarantined";
-    const isThere = isAside && hasVanished(batch) && (await isKnown(runtime, lease));
+    const isQuarantined = batch.state === "quarantined";
+    const isThere = isQuarantined && hasVanished(batch) && (await isKnown(runtime, lease));
     if (isThere) await lease.end((at) => ({ ...BEGUN_ANEW, state: "submitted", nextAt: at }));
-    else await lease.end(isAside ? (at) => ({ nextAt: at + EVERY_MS }) : {});
+    else await lease.end(isQuarantined ? (at) => ({ nextAt: at + EVERY_MS }) : {});
   };
   await underLeases(runtime, [key], work, [account.name]);
 }
