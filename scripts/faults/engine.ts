@@ -60,8 +60,8 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged.ts",
-    find: "else this.#candidates.move(",
-    replace: "else if (candidate.value.value.rankOf(next) < candidate.key) this.#candidates.move(",
+    find: "else this.#candidates.put(",
+    replace: "else if (candidate.value.value.rankOf(next) < candidate.key) this.#candidates.put(",
   },
   {
     name: "opens too few lines",
@@ -98,9 +98,9 @@ const packing: readonly Fault[] = [
 const waiting: readonly Fault[] = [
   {
     name: "holds from the newest item on",
-    file: "core/policy/choose-lane.ts",
-    find: "oldestAt: () => lane.oldestAt(),",
-    replace: "oldestAt: () => now,",
+    file: "core/policy/decide.ts",
+    find: "const heldUntil = lane.oldestAt() + state.maxWaitMs;",
+    replace: "const heldUntil = now + state.maxWaitMs;",
   },
   {
     name: "holds a full queue",
@@ -159,7 +159,7 @@ const waiting: readonly Fault[] = [
   {
     name: "ignores flush",
     file: "core/policy/decide.ts",
-    find: 'if (lane.isFlushed) return { reason: lane.full ?? "flush" };',
+    find: 'if (lane.isFlushed) return { reason: full ?? "flush" };',
     replace: "",
   },
   {

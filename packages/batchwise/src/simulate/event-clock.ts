@@ -18,7 +18,7 @@ export class EventClock implements Clock {
 
   setTimeout(callback: () => void, delayMs: number): HeapNode<() => void> {
     const timer = new HeapNode(callback);
-    this.#timers.add(timer, this.#now + (delayMs > 0 ? delayMs : 0));
+    this.#timers.put(timer, this.#now + (delayMs > 0 ? delayMs : 0));
     return timer;
   }
 

@@ -78,7 +78,7 @@ class SteppedClock implements VirtualClock {
   setTimeout(callback: () => void, delayMs: number): unknown {
     const timer: Timer = new HeapNode(callback);
     // A delay that is not a number counts as 0, as on the platform.
-    this.#timers.add(timer, this.#now + (delayMs > 0 ? delayMs : 0));
+    this.#timers.put(timer, this.#now + (delayMs > 0 ? delayMs : 0));
     return timer;
   }
 

@@ -70,7 +70,7 @@ export class FairLine extends Line {
       tenant.remove(entry);
       const { first } = tenant;
       if (first !== null) {
-        this.#byAge.move(tenant.byAge, first.moment.at);
+        this.#byAge.put(tenant.byAge, first.moment.at);
       } else {
         this.#leave(tenant);
         this.#byAge.remove(tenant.byAge);
@@ -106,7 +106,7 @@ export class FairLine extends Line {
     const { place } = this.#newest;
     if (place.index === -1 || place.key !== start) {
       this.#newest = new Round();
-      this.#rounds.add(this.#newest.place, start);
+      this.#rounds.put(this.#newest.place, start);
     }
     tenant.start = start;
     tenant.round = this.#newest;

@@ -46,13 +46,13 @@ export class FairReader implements Reader {
   }
 
   #addRound(place: HeapNode<Round> | undefined): void {
-    if (place !== undefined) this.#candidates.add(new HeapNode(place), place.key, place.order);
+    if (place !== undefined) this.#candidates.put(new HeapNode(place), place.key, place.order);
   }
 
   /** Adds the tenant's next entry, after all others of the same start. Returns this one. */
   #serve(entry: Entry, start: number): Entry {
     const next = this.#from(entry.facts.next);
-    if (next !== null) this.#candidates.add(new HeapNode(next), start + this.#line.chargeOf(entry), Infinity);
+    if (next !== null) this.#candidates.put(new HeapNode(next), start + this.#line.chargeOf(entry), Infinity);
     return entry;
   }
 

@@ -41,7 +41,7 @@ export class Merged implements Reader {
   }
 
   #add(place: HeapNode<Line> | undefined): void {
-    if (place !== undefined) this.#candidates.add(new Candidate(place), place.key, place.tie, place.tier);
+    if (place !== undefined) this.#candidates.put(new Candidate(place), place.key, place.tie, place.tier);
   }
 
   /** Opens the first candidate. The lines below it may come before its next entry. */
@@ -58,6 +58,6 @@ export class Merged implements Reader {
     const next = reader.read();
     candidate.next = next;
     if (next === undefined) this.#candidates.remove(candidate);
-    else this.#candidates.move(candidate, candidate.value.value.rankOf(next), next.moment.at);
+    else this.#candidates.put(candidate, candidate.value.value.rankOf(next), next.moment.at, candidate.tier);
   }
 }

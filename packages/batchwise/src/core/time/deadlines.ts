@@ -61,7 +61,7 @@ export class Deadlines {
     link(duration, due, duration.last);
     if (duration.first !== due) return;
     this.#heap ??= new Heap();
-    this.#heap.add(duration, due.dueAt);
+    this.#heap.put(duration, due.dueAt);
     this.#timer ??= new Timer(steps.clock, () => steps.inOneStep(() => this.fireDue(steps.clock.now())));
     if (this.#heap.first === duration) this.#timer.set(due.dueAt, now);
   }
@@ -98,7 +98,7 @@ export class Deadlines {
     for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
       const due = (first as Duration).first as Due;
       if (due.dueAt > first.key) {
-        heap.move(first, due.dueAt);
+        heap.put(first, due.dueAt);
       } else {
         this.remove(due);
         if (due.leave()) expired.push(due);

@@ -8,14 +8,13 @@ export class Earliest<Value> {
 
   /** Infinity: none, or unchanged if it has one. */
   set(value: Value, dueAt: number): void {
-    const known = this.#nodes.get(value);
-    if (known !== undefined) {
-      this.#heap.move(known, dueAt);
-    } else if (dueAt < Infinity) {
-      const node = new HeapNode(value);
+    let node = this.#nodes.get(value);
+    if (node === undefined) {
+      if (dueAt === Infinity) return;
+      node = new HeapNode(value);
       this.#nodes.set(value, node);
-      this.#heap.add(node, dueAt);
     }
+    this.#heap.put(node, dueAt);
   }
 
   /** Returns false if the value had none. */

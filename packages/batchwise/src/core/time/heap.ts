@@ -36,30 +36,18 @@ export class Heap<Value> {
     return this.#nodes[2 * index + child];
   }
 
-  /** Adds a node that is in no heap. */
-  add(node: HeapNode<Value>, key: number, tie = 0, tier = 0): void {
-    this.#added += 1;
-    node.key = key;
-    node.tie = tie;
-    node.tier = tier;
-    node.order = this.#added;
-    this.#nodes.push(node);
-    up(this.#nodes, node, this.#nodes.length - 1);
-  }
-
-  /** Changes the key of a node of this heap. */
-  move(node: HeapNode<Value>, key: number, tie: number = node.tie, tier: number = node.tier): void {
-    if (key === node.key && tie === node.tie && tier === node.tier) return;
-    node.key = key;
-    node.tie = tie;
-    node.tier = tier;
-    settle(this.#nodes, node, node.index);
-  }
-
-  /** Adds the node, or moves it within this heap. */
+  /** Adds a node that is in no heap, or changes the key of a node of this heap. */
   put(node: HeapNode<Value>, key: number, tie = 0, tier = 0): void {
-    if (node.index === -1) this.add(node, key, tie, tier);
-    else this.move(node, key, tie, tier);
+    const isNew = node.index === -1;
+    if (!isNew && key === node.key && tie === node.tie && tier === node.tier) return;
+    node.key = key;
+    node.tie = tie;
+    node.tier = tier;
+    if (isNew) {
+      this.#added += 1;
+      node.order = this.#added;
+      up(this.#nodes, node, this.#nodes.push(node) - 1);
+    } else settle(this.#nodes, node, node.index);
   }
 
   /** Removes a node; does nothing if it is in no heap. */

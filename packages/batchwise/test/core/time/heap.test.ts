@@ -28,7 +28,7 @@ function apply(heap: Heap<number>, known: Known[], next: Step, order: number): v
   if ("add" in next) {
     const node = new HeapNode(order);
     known.push({ node, key: next.add, order });
-    heap.add(node, next.add);
+    heap.put(node, next.add);
     return;
   }
   const at = ("move" in next ? next.move : next.remove) % Math.max(1, known.length);
@@ -36,7 +36,7 @@ function apply(heap: Heap<number>, known: Known[], next: Step, order: number): v
   if (chosen === undefined) return;
   if ("move" in next) {
     chosen.key = next.to;
-    heap.move(chosen.node, next.to);
+    heap.put(chosen.node, next.to);
   } else {
     known.splice(at, 1);
     heap.remove(chosen.node);
@@ -68,20 +68,20 @@ describe("a heap", () => {
   test("takes a node out once, and in again after that", () => {
     const heap = new Heap<string>();
     const [a, b] = [new HeapNode("a"), new HeapNode("b")];
-    heap.add(a, 1);
-    heap.add(b, 2);
+    heap.put(a, 1);
+    heap.put(b, 2);
     heap.remove(a);
     heap.remove(a);
     expect([heap.size, heap.first]).toEqual([1, b]);
-    heap.add(a, 2);
+    heap.put(a, 2);
     expect(heap.first).toBe(b);
   });
 
   test("moves a node to the key that it has without losing its place among equals", () => {
     const heap = new Heap<number>();
     const nodes = range(20).map((value) => new HeapNode(value));
-    for (const node of nodes) heap.add(node, 7);
-    for (const node of nodes) heap.move(node, 7);
+    for (const node of nodes) heap.put(node, 7);
+    for (const node of nodes) heap.put(node, 7);
     for (const node of nodes) {
       expect(heap.first).toBe(node);
       heap.remove(node);

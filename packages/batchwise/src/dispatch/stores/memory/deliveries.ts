@@ -37,8 +37,8 @@ export class Deliveries {
     const { later } = this.#sink(delivery.sink);
     const place = { inAll: new HeapNode(delivery), inSink: new HeapNode(delivery), heap: later };
     this.#places.set(delivery, place);
-    this.#all.add(place.inAll, delivery.nextAt);
-    later.add(place.inSink, delivery.nextAt);
+    this.#all.put(place.inAll, delivery.nextAt);
+    later.put(place.inSink, delivery.nextAt);
   }
 
   remove(delivery: MemoryDelivery): void {
@@ -84,7 +84,7 @@ export class Deliveries {
     const { due, later } = this.#sink(name);
     for (let { first } = later; first !== undefined && first.key <= now; { first } = later) {
       later.remove(first);
-      due.add(first, first.value.outcome.cursor);
+      due.put(first, first.value.outcome.cursor);
       (this.#places.get(first.value) as Place).heap = due;
     }
     return due;
