@@ -12,7 +12,6 @@ const QUEUE = 10_000;
 
 const lane: LaneView = {
   size: 10,
-  full: null,
   oldestAt: () => NOW - 5,
   earliestDueAt: Number.POSITIVE_INFINITY,
   isFlushed: false,
@@ -34,8 +33,8 @@ function entries(more: (place: number) => Partial<NewEntry>): NewEntry[] {
 const none = (): Partial<NewEntry> => ({});
 
 export const decisions: PureFunctions = {
-  "decide: hold until the window ends": () => () => decide(lane, state, NOW),
-  "decide: a full lane goes": () => () => decide({ ...lane, full: "size" }, state, NOW),
+  "decide: hold until the window ends": () => () => decide(lane, null, state, NOW),
+  "decide: a full lane goes": () => () => decide(lane, "size", state, NOW),
   [`pack: 100 of ${QUEUE} by size`]: () => {
     const kit = new Kit().push(...entries(none));
     return () => kit.plan({ maxBatchSize: 100 });

@@ -2,18 +2,10 @@
 
 import type { Measure } from "../contract/options.ts";
 import type { Entry } from "../queue/entry.ts";
-import type { MeasuredEntries } from "../queue/measured-entries.ts";
+import type { Lane } from "../queue/lane.ts";
 
 /** The waiting entries of a lane. */
-export interface Waiting {
-  readonly size: number;
-  /** Sum of their costs. */
-  readonly cost: number;
-  /** Results of the cost function for the first entries. */
-  measured: MeasuredEntries | null;
-  /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
-  first(most: number, upTo: number): Entry[];
-}
+export type Waiting = Pick<Lane, "size" | "cost" | "measured" | "first">;
 
 export interface Caps {
   readonly maxBatchSize: number;

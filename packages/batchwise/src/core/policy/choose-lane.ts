@@ -52,7 +52,7 @@ function chooseHot(queue: Queue, caps: LaneCaps, state: ChoiceState, now: number
   if (isFlushOnly && !queue.isFlushed) return choice;
   const notReady: Lane[] = [];
   for (const lane of hot) {
-    if (isFlushOnly && lane.flushes === null) continue;
+    if (isFlushOnly && !lane.isFlushed) continue;
     const verdict = judge(lane, caps, state, now);
     if (verdict.reason !== null) {
       choice = { lane, ...verdict };
@@ -77,14 +77,7 @@ export function mayBeReady(lane: Lane, caps: LaneCaps): boolean {
 }
 
 function judge(lane: Lane, caps: LaneCaps, state: ChoiceState, now: number): Verdict {
-  const view = {
-    size: lane.size,
-    full: fullness(lane, caps, state, now),
-    oldestAt: () => lane.oldestAt(),
-    earliestDueAt: lane.earliestDueAt,
-    isFlushed: lane.flushes !== null,
-  };
-  return decide(view, state, now);
+  return decide(lane, fullness(lane, caps, state, now), state, now);
 }
 
 /**

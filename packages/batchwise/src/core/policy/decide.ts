@@ -4,19 +4,11 @@
 // long and in time for the earliest deadline.
 
 import type { BatchReason } from "../contract/outcome.ts";
+import type { Lane } from "../queue/lane.ts";
 import type { Full } from "./caps.ts";
 
 /** The facts about a lane that the decision needs. */
-export interface LaneView {
-  readonly size: number;
-  readonly full: Full;
-  /** Submit time of the entry that has waited longest. Called only for a lane that is held. */
-  readonly oldestAt: () => number;
-  /** The earliest deadline of a waiting entry; Infinity if there is none. */
-  readonly earliestDueAt: number;
-  /** True if a flush covers some waiting entries. */
-  readonly isFlushed: boolean;
-}
+export type LaneView = Pick<Lane, "size" | "oldestAt" | "earliestDueAt" | "isFlushed">;
 
 /**
  * Which submits may still join the next batch. "turn": submits of the current turn. "pass": also
@@ -45,11 +37,11 @@ export type Verdict = { readonly reason: BatchReason } | { readonly reason: null
 
 const HOLD: Verdict = { reason: null, wakeAt: Infinity };
 
-export function decide(lane: LaneView, state: PolicyState, now: number): Verdict {
-  if (state.isDraining) return { reason: lane.full ?? "drain" };
-  if (lane.isFlushed) return { reason: lane.full ?? "flush" };
+export function decide(lane: LaneView, full: Full, state: PolicyState, now: number): Verdict {
+  if (state.isDraining) return { reason: full ?? "drain" };
+  if (lane.isFlushed) return { reason: full ?? "flush" };
   if (state.isPaused) return HOLD;
-  if (lane.full !== null) return { reason: lane.full };
+  if (full !== null) return { reason: full };
   if (state.isQueueFull) return { reason: "size" };
   if (state.gate !== "open") return HOLD;
   if (state.maxWaitMs === 0) return { reason: "idle" };

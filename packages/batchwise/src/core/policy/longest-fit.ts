@@ -17,10 +17,7 @@ const MOST_ESTIMATES = 2;
 const READ_AHEAD = 4;
 
 /** A number of first entries and their total cost. */
-interface Prefix {
-  readonly count: number;
-  readonly cost: number;
-}
+type Prefix = Pick<MeasuredEntries, "count" | "cost">;
 
 /**
  * `read` returns the first `count` entries, or fewer if no more wait. `known`: the result of an

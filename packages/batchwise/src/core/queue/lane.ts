@@ -42,6 +42,11 @@ export class Lane {
     this.owner = owner;
   }
 
+  /** True if a flush covers some of its entries. */
+  get isFlushed(): boolean {
+    return this.flushes !== null;
+  }
+
   /** The line for an entry, if it exists. */
   line(entry: Urgency): Line | undefined {
     const first = this.#first;

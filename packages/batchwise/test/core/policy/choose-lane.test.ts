@@ -49,10 +49,8 @@ class Lanes {
   verdict(lane: Lane, state: ChoiceState): Verdict {
     const packed = pack(lane, this.options, NEVER).full;
     const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.gate === "open");
-    const { size, earliestDueAt, flushes } = lane;
-    const full = size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
-    const view = { size, full, earliestDueAt, isFlushed: flushes !== null };
-    return decide({ ...view, oldestAt: () => lane.oldestAt() }, state, this.now);
+    const full = lane.size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
+    return decide(lane, full, state, this.now);
   }
 
   /** Chooses, compares with the verdicts on all lanes, and takes the batch. */

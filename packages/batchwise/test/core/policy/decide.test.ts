@@ -1,9 +1,14 @@
 import { describe, expect, test } from "vitest";
+import type { Full } from "../../../src/core/policy/caps.ts";
 import { decide, type LaneView, type PolicyState, type Verdict } from "../../../src/core/policy/decide.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-const lane: LaneView = { size: 3, full: null, oldestAt: () => 100, earliestDueAt: NEVER, isFlushed: false };
+interface View extends LaneView {
+  readonly full: Full;
+}
+
+const lane: View = { size: 3, full: null, oldestAt: () => 100, earliestDueAt: NEVER, isFlushed: false };
 const state: PolicyState = {
   preferredBatchSize: 8,
   maxWaitMs: 50,
@@ -18,11 +23,15 @@ const hold: Verdict = { reason: null, wakeAt: NEVER };
 /** No batch has ended yet. */
 const unknown: Partial<PolicyState> = { leadMs: undefined };
 
+function decideOn({ full, ...view }: View, of: PolicyState, now: number): Verdict {
+  return decide(view, full, of, now);
+}
+
 function wake(wakeAt: number): Verdict {
   return { reason: null, wakeAt };
 }
 
-type Case = [name: string, Partial<LaneView>, Partial<PolicyState>, now: number, Verdict];
+type Case = [name: string, Partial<View>, Partial<PolicyState>, now: number, Verdict];
 
 describe("a lane with a free slot", () => {
   const cases: Case[] = [
@@ -40,7 +49,7 @@ describe("a lane with a free slot", () => {
     ["goes when draining", {}, { isDraining: true }, 100, { reason: "drain" }],
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {
-    expect(decide({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
+    expect(decideOn({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
   });
 });
 
@@ -67,7 +76,7 @@ describe("a lane with a deadline", () => {
     ["goes as idle without maxWaitMs", { earliestDueAt: 101 }, { maxWaitMs: 0 }, 100, { reason: "idle" }],
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {
-    expect(decide({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
+    expect(decideOn({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
   });
 });
 
@@ -84,7 +93,7 @@ describe("before all has gathered", () => {
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {
     for (const gate of ["turn", "pass"] as const) {
-      expect(decide({ ...lane, ...of }, { ...state, ...within, gate }, now)).toEqual(verdict);
+      expect(decideOn({ ...lane, ...of }, { ...state, ...within, gate }, now)).toEqual(verdict);
     }
   });
 });
@@ -100,12 +109,12 @@ describe("while paused", () => {
     ["a draining lane goes", {}, { isDraining: true }, 100, { reason: "drain" }],
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {
-    expect(decide({ ...lane, ...of }, { ...state, ...within, isPaused: true }, now)).toEqual(verdict);
+    expect(decideOn({ ...lane, ...of }, { ...state, ...within, isPaused: true }, now)).toEqual(verdict);
   });
 });
 
 describe("where several reasons hold", () => {
-  const all: Partial<LaneView> = { size: 8, earliestDueAt: 101, isFlushed: true };
+  const all: Partial<View> = { size: 8, earliestDueAt: 101, isFlushed: true };
   const cases: Case[] = [
     ["being full comes before draining", { ...all, full: "cost" }, { isDraining: true }, 900, { reason: "cost" }],
     ["draining comes before a flush", all, { isDraining: true }, 900, { reason: "drain" }],
@@ -116,6 +125,6 @@ describe("where several reasons hold", () => {
     ["the wait comes before a deadline", { earliestDueAt: 101 }, {}, 900, { reason: "wait" }],
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {
-    expect(decide({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
+    expect(decideOn({ ...lane, ...of }, { ...state, ...within }, now)).toEqual(verdict);
   });
 });
