@@ -6,16 +6,7 @@ import type { Mapped, MapSource, MapWindow } from "../core/contract/map-options.
 import type { BatchOptions, ConfigureOptions, ShownOptions } from "../core/contract/options.ts";
 import { LIMITS, SETTINGS } from "../core/contract/resolve-options.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
-import {
-  AS_SIZE,
-  aboveZero,
-  aCost,
-  aFunction,
-  check,
-  checkIsObject,
-  type Rule,
-  refuseUnknown,
-} from "../core/contract/validate.ts";
+import { AS_SIZE, aCost, aFunction, check, checkIsObject, refuseUnknown } from "../core/contract/validate.ts";
 
 /** Options of `createTokenBatcher`: a batcher's options, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
@@ -123,7 +114,7 @@ const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
 };
 const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
 
-const TOKEN_CAP: Rule = { ...aboveZero, expected: 'a number > 0 or "learn"' };
+const [TOKEN_CAP] = LIMITS.maxBatchCost;
 
 /** The options of a token batcher, split: its own, and the inner batcher's. */
 export interface SplitOptions
@@ -140,7 +131,7 @@ export function splitOptions(given: unknown): SplitOptions {
   refuseUnknown(given ?? {}, TOKEN_OPTION_NAMES, "", HINTS);
   const options: TokenBatcherOptions<unknown, unknown> = given ?? {};
   const { maxBatchTokens = 32_000, estimateTokens, defaultTokens = 1, ...others } = options;
-  checkTokenCap(maxBatchTokens);
+  check("maxBatchTokens", TOKEN_CAP, maxBatchTokens);
   check("defaultTokens", aCost, defaultTokens);
   if (estimateTokens !== undefined) check("estimateTokens", aFunction, estimateTokens);
   const { maxBatchSize = maxBatchTokens === "learn" ? undefined : 256 } = options;
@@ -153,12 +144,8 @@ export function costChanges(changes: TokenConfigureOptions): ConfigureOptions {
   refuseUnknown(changes ?? {}, TOKEN_LIMIT_NAMES, "", HINTS);
   const { maxBatchTokens, ...others } = changes ?? {};
   if (maxBatchTokens === undefined) return others;
-  checkTokenCap(maxBatchTokens);
+  check("maxBatchTokens", TOKEN_CAP, maxBatchTokens);
   return { ...others, maxBatchCost: maxBatchTokens };
-}
-
-function checkTokenCap(maxBatchTokens: number | "learn"): void {
-  if (maxBatchTokens !== "learn") check("maxBatchTokens", TOKEN_CAP, maxBatchTokens);
 }
 
 /** Throws INVALID_OPTION for a submit option that a token batcher does not have. */

@@ -1,7 +1,7 @@
 // Validates, fills in and freezes options once. Throws a TypeError or RangeError with
 // `code: "INVALID_OPTION"` for a mistake.
 
-import { type Clock, systemClock } from "../time/clock.ts";
+import { systemClock } from "../time/clock.ts";
 import { NO_NAME } from "./errors.ts";
 import type {
   BatchOptions,
@@ -145,14 +145,10 @@ const defaults: Map<string, PreparedOptions> = new Map();
 /** A bound, because programs may generate names. */
 const MOST_DEFAULTS = 100;
 
-/** Infinity is no target. */
-function hasTarget(ms = Infinity): boolean {
-  return ms < Infinity;
-}
-
 /** Throws for options that are valid separately but not together. */
 function checkTogether(options: BatchOptions<unknown, unknown>): void {
-  const { batchCost = "padded", cache, dedupe, gather, clock, limiter, order, prefetch = 0, targetLatencyMs } = options;
+  const { batchCost = "padded", cache, dedupe, gather, limiter, order } = options;
+  const { clock = systemClock, prefetch = 0, targetLatencyMs = Infinity } = options;
   if (order === "length" && batchCost !== "padded") {
     throw expected("batchCost", { type: "string", expected: '"padded" when `order` is "length"' }, batchCost);
   }
@@ -160,24 +156,21 @@ function checkTogether(options: BatchOptions<unknown, unknown>): void {
     throw expected("dedupe", { type: "function", expected: "a function when `cache` is set" }, undefined);
   }
   if (cache?.nullIsResult !== undefined) check("cache.nullIsResult", aBoolean, cache.nullIsResult);
-  if ((limiter !== undefined || hasTarget(targetLatencyMs)) && prefetch > 0) {
+  if ((limiter !== undefined || targetLatencyMs < Infinity) && prefetch > 0) {
     const none = "0 when `limiter` or `targetLatencyMs` is set";
     throw expected("prefetch", { type: "number", expected: none }, prefetch);
   }
-  checkGather(gather, clock);
-}
-
-function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemClock): void {
-  if (gather !== "tick" || clock === systemClock || typeof clock.setImmediate === "function") return;
-  const missing = 'a function where `gather` is "tick"';
-  throw expected("clock.setImmediate", { type: "function", expected: missing }, clock.setImmediate);
+  if (gather === "tick" && clock !== systemClock && typeof clock.setImmediate !== "function") {
+    const missing = 'a function where `gather` is "tick"';
+    throw expected("clock.setImmediate", { type: "function", expected: missing }, clock.setImmediate);
+  }
 }
 
 function resolve(given: BatchOptions<unknown, unknown>, name: string): ResolvedOptions {
   const learnsBatchCost = given.maxBatchCost === "learn";
   const batchCost = given.order === "length" ? "padded" : DEFAULTS.batchCost;
   const options: Defaults = { ...DEFAULTS, batchCost, name, ...defined(given), learnsBatchCost };
-  const isLearned = learnsBatchCost || hasTarget(options.targetLatencyMs);
+  const isLearned = learnsBatchCost || options.targetLatencyMs < Infinity;
   const { maxBatchSize = isLearned ? LEARNED_SIZE : PLAIN_SIZE, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
     const most = `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})`;
