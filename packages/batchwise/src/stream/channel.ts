@@ -70,7 +70,9 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
   }
 
   end(): void {
-    this.#close();
+    const owner = this.#owner;
+    this.#owner = null;
+    owner?.closed(this.isBehind);
     for (const reader of this.#readers.splice(0)) reader.resolve(END);
   }
 
@@ -140,11 +142,5 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     }
     if (isBehind && !this.isBehind) this.#owner?.caughtUp();
     return chunk;
-  }
-
-  #close(): void {
-    const owner = this.#owner;
-    this.#owner = null;
-    owner?.closed(this.isBehind);
   }
 }

@@ -10,8 +10,8 @@ import { ignorePlace } from "../core/run/places.ts";
 import { deliver, type Failure } from "./deliver.ts";
 import { stalledError } from "./errors.ts";
 import { Rounds } from "./rounds.ts";
-import { type BatchMate, Stall, type StallServices } from "./stall.ts";
-import type { StreamBatch, StreamItem } from "./stream-item.ts";
+import { Stall, type StallServices } from "./stall.ts";
+import type { StreamItem } from "./stream-item.ts";
 
 /** Time in ms after which a batch that waits for its readers warns. */
 const WARN_AFTER_MS = 1000;
@@ -34,7 +34,7 @@ interface Place {
   reject(error: unknown): void;
 }
 
-export class Producer<Item, Chunk> implements StreamBatch {
+export class Producer<Item, Chunk> {
   readonly #items: readonly StreamItem<Item, Chunk>[];
   readonly #context: BatchContext;
   readonly #services: ProducerServices;
@@ -83,17 +83,20 @@ export class Producer<Item, Chunk> implements StreamBatch {
     return places;
   }
 
+  /** A caller was behind and has caught up. */
   caughtUp(): void {
     this.#behind -= 1;
     if (this.#behind === 0) this.#wake();
   }
 
-  waits(item: BatchMate): void {
+  /** A caller starts to wait for a chunk. */
+  waits(item: StreamItem<Item, Chunk>): void {
     if (this.#stall === null) return;
     item.waitsSince = this.#services.clock.now();
     this.#stall.look();
   }
 
+  /** A caller's stream has ended. */
   closed(wasBehind: boolean): void {
     this.#open -= 1;
     if (wasBehind) this.#behind -= 1;
@@ -146,21 +149,13 @@ export class Producer<Item, Chunk> implements StreamBatch {
     while (this.#mustWait()) {
       // A listener may read or leave, so check again before the next wait.
       if (isOverdue && !this.#hasWarned) this.#warn(clock.now() - since);
-      else if (isOverdue && this.#stall === null) this.#stall = this.#stallSince(since);
+      else if (isOverdue && this.#stall === null)
+        this.#stall = new Stall(this.#services, since, this.#items, () => this.#endStalled());
       else await this.#change();
     }
     if (timer !== undefined && !isOverdue) clock.clearTimeout(timer);
     this.#stall?.over();
     this.#stall = null;
-  }
-
-  #stallSince(since: number): Stall {
-    return new Stall(
-      this.#services,
-      since,
-      () => this.#items,
-      () => this.#endStalled(),
-    );
   }
 
   /**

@@ -3,14 +3,10 @@
 // needs no timer.
 
 import { type Clock, Timer } from "../core/time/clock.ts";
+import type { StreamItem } from "./stream-item.ts";
 
 /** Another caller of the same batch, who may wait for a chunk. */
-export interface BatchMate {
-  /** True while its reader waits for a chunk. */
-  readonly isWaiting: boolean;
-  /** When it began to wait. */
-  waitsSince: number;
-}
+type BatchMate = Pick<StreamItem<unknown, unknown>, "isWaiting" | "waitsSince">;
 
 export interface StallServices {
   readonly clock: Clock;
@@ -26,7 +22,7 @@ export interface StallServices {
 
 export class Stall {
   readonly #services: StallServices;
-  readonly #mates: () => Iterable<BatchMate>;
+  readonly #mates: Iterable<BatchMate>;
   readonly #since: number;
   readonly #timer: Timer;
   /** Time from which the queue wants a slot; Infinity if it does not. May be in the future. */
@@ -36,7 +32,7 @@ export class Stall {
    * `since`: when the batch began to wait for its readers. `end` is called when others have waited
    * too long.
    */
-  constructor(services: StallServices, since: number, mates: () => Iterable<BatchMate>, end: () => void) {
+  constructor(services: StallServices, since: number, mates: Iterable<BatchMate>, end: () => void) {
     this.#services = services;
     this.#mates = mates;
     this.#since = since;
@@ -70,7 +66,7 @@ export class Stall {
   #waitedMs(now: number): number {
     const stalledMs = now - this.#since;
     let longest = Math.min(stalledMs, this.#queueWaitedMs(now));
-    for (const { isWaiting, waitsSince } of this.#mates()) {
+    for (const { isWaiting, waitsSince } of this.#mates) {
       if (isWaiting) longest = Math.max(longest, Math.min(stalledMs, now - waitsSince));
     }
     return longest;

@@ -4,26 +4,16 @@
 
 import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
-import type { BatchMate } from "./stall.ts";
+import type { Producer } from "./produce.ts";
 import type { StreamSignal } from "./submission.ts";
 
-/** The running batch of a caller. */
-export interface StreamBatch {
-  /** A caller was behind and has caught up. */
-  caughtUp(): void;
-  /** A caller starts to wait for a chunk. */
-  waits(item: BatchMate): void;
-  /** A caller's stream has ended. */
-  closed(wasBehind: boolean): void;
-}
-
-export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
+export class StreamItem<Item, Chunk> implements ChannelOwner {
   readonly item: Item;
   /** The caller's stream; null before it is opened and after it has ended. */
   channel: Channel<Chunk> | null = null;
   readonly #streamSignal: StreamSignal;
   /** Its batch; null before that has started. */
-  batch: StreamBatch | null = null;
+  batch: Producer<Item, Chunk> | null = null;
   /**
    * When its reader began to wait while the batch waited for other readers; -Infinity otherwise.
    */

@@ -48,7 +48,7 @@ export class Recovery {
     const isRetried = isWanted() && isWorthRetrying(retry, this.#attempt, error, services.events);
     const backoffMs = isRetried && isWanted() ? backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services) : 0;
     const entries = liveOf(called);
-    if (this.#isOver) return;
+    if (this.#batch.isOver) return;
     if (isRetried && entries.length > 0) this.#retry(Math.max(askedMs, backoffMs));
     else if (!isRetried && mayHalve && isolateFailures && entries.length > 1) this.#halve(entries, askedMs);
     else {
@@ -69,30 +69,24 @@ export class Recovery {
     return this.#halves.flat();
   }
 
-  get #isOver(): boolean {
-    return this.#batch.phase === "done";
-  }
-
   /**
-   * Continues with the next half after a pause, or ends the batch. Each half is a call for a
-   * limiter.
+   * Continues with the next half that has live entries after a pause, or ends the batch. Each half
+   * is a call for a limiter, and its attempts count from 0.
    */
   next(pauseMs: number, now?: number): void {
-    const half = this.#nextHalf();
-    if (half === undefined) this.#batch.end(now);
-    else {
-      this.#batch.entries = half;
-      this.#retry(pauseMs);
-    }
-  }
-
-  /** The live entries of the next half that has any. Its attempts count from 0 again. */
-  #nextHalf(): readonly Entry[] | undefined {
     this.#attempt = 0;
     const half = this.#halves.pop();
-    if (half === undefined) return undefined;
+    if (half === undefined) {
+      this.#batch.end(now);
+      return;
+    }
     const live = liveOf(half);
-    return live.length > 0 ? live : this.#nextHalf();
+    if (live.length === 0) {
+      this.next(pauseMs, now);
+      return;
+    }
+    this.#batch.entries = live;
+    this.#retry(pauseMs);
   }
 
   /** Calls again: at once without pause and limiter, else in the next free slot after the pause. */
@@ -107,7 +101,7 @@ export class Recovery {
     batch.phase = "pausing";
     this.#owner.paused(batch, pauseMs === 0);
     // The last caller may have left, so the slot may be used at once.
-    if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => this.#owner.wantsSlot(batch));
+    if (pauseMs > 0 && !this.#batch.isOver) this.#pause.start(pauseMs, () => this.#owner.wantsSlot(batch));
   }
 
   /** Rejects the callers of the current entries, which are not tried again. */

@@ -27,6 +27,9 @@ function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit
     entries: entriesOf(count),
     phase: "calling",
     callMs: undefined,
+    get isOver(): boolean {
+      return batch.phase === "done";
+    },
     noteSettled: () => {},
     start: () => tried.push([batch.entries, clock.now()]),
     end: () => {
