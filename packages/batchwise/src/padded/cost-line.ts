@@ -2,18 +2,12 @@
 // batches by their cost. Batches of similar cost are one point, whose weight hardly grows with
 // their number: if nearly all batches have one cost, the few others matter most.
 
-import type { CostClasses } from "../core/policy/cost-classes.ts";
+import type { CostClass, CostClasses } from "../core/policy/cost-classes.ts";
 
 /** Highest weight of a class, in batches. */
 const HEAVIEST = 4;
 /** A few points may lie on a line by chance, so times are taken as exact to 10 % at best. */
 const LEAST_VARIANCE = 0.1 ** 2;
-
-interface Point {
-  readonly share: number;
-  readonly cost: number;
-  readonly runMs: number;
-}
 
 /**
  * The cost of a call besides its items, in units of cost, as far as it is certain: that of the line
@@ -21,11 +15,10 @@ interface Point {
  * of relative errors. Infinity if time does not rise with cost; null if all batches cost the same.
  */
 export function fixedCostOf(batches: CostClasses): number | null {
-  const points = batches.byCost().map(({ weight, cost, runMs }) => {
-    return { share: Math.min(weight, HEAVIEST) / (runMs * runMs), cost, runMs };
-  });
-  const sum = (term: (point: Point) => number): number =>
-    points.reduce((total, one) => total + one.share * term(one), 0);
+  const points = batches.byCost();
+  const share = ({ weight, runMs }: CostClass): number => Math.min(weight, HEAVIEST) / (runMs * runMs);
+  const sum = (term: (point: CostClass) => number): number =>
+    points.reduce((total, one) => total + share(one) * term(one), 0);
   const all = sum(() => 1);
   const [meanCost, meanMs] = [sum(({ cost }) => cost) / all, sum(({ runMs }) => runMs) / all];
   const spread = sum(({ cost }) => (cost - meanCost) ** 2);

@@ -17,30 +17,31 @@ export interface GroupCaps {
  */
 export const WORTH_IT = 1.1;
 
-/** Consecutive items in the order of lengths. */
-interface Run {
-  readonly from: number;
-  readonly to: number;
-  /** Total cost of the items in single calls, divided by their cost as a group. */
-  readonly saved: number;
-}
-
 /**
  * Ascending indexes of the items that go with the first one: of all runs of neighbours by length
  * that contain it, the one that saves most, if a call costs `fixedCost + rows * longest`. Of equal
  * runs, the one with more rows.
  */
-export function groupByLength(lengths: readonly number[], caps: GroupCaps): number[] {
+export function groupByLength(lengths: readonly number[], { maxRows, budget, fixedCost }: GroupCaps): number[] {
   const order = byLength(lengths);
   const sorted = order.map((index) => lengths[index] as number);
   const first = order.indexOf(0);
-  let best: Run = { from: first, to: first, saved: WORTH_IT };
+  // The best run in the order of lengths; `saved`: its cost in single calls, divided by its cost.
+  let best = { from: first, to: first, saved: WORTH_IT };
+  // The cost in single calls of the items from the first to `to`.
   let alone = 0;
   for (let to = first; to < sorted.length; to += 1) {
     const longest = sorted[to] as number;
-    if (to > first && (to - first + 1) * longest > caps.budget) break;
-    best = bestUpTo(to, alone, sorted, first, caps, best);
-    alone += caps.fixedCost + longest;
+    alone += fixedCost + longest;
+    let sum = alone;
+    for (let from = first; from >= 0; from -= 1) {
+      const rows = to - from + 1;
+      if (rows > maxRows || (rows > 1 && rows * longest > budget)) break;
+      if (from < first) sum += fixedCost + (sorted[from] as number);
+      const together = fixedCost + rows * longest;
+      const saved = together > 0 ? sum / together : rows;
+      if (saved > best.saved || (saved === best.saved && rows > best.to - best.from + 1)) best = { from, to, saved };
+    }
   }
   return order.slice(best.from, best.to + 1).sort((a, b) => a - b);
 }
@@ -65,31 +66,4 @@ export function groupAround(required: number, lengths: readonly number[], caps: 
 
 function byLength(lengths: readonly number[]): number[] {
   return lengths.map((_, index) => index).sort((a, b) => (lengths[a] as number) - (lengths[b] as number) || a - b);
-}
-
-/**
- * The better of `best` and the best run that ends with the item at `to`. `alone`: cost of the items
- * from the first to before it in single calls.
- */
-function bestUpTo(
-  to: number,
-  alone: number,
-  sorted: readonly number[],
-  first: number,
-  caps: GroupCaps,
-  best: Run,
-): Run {
-  const { maxRows, budget, fixedCost } = caps;
-  const longest = sorted[to] as number;
-  let [most, sum] = [best, to > first ? alone + fixedCost + longest : 0];
-  for (let from = first; from >= 0; from -= 1) {
-    const rows = to - from + 1;
-    if (rows > maxRows || (rows > 1 && rows * longest > budget)) break;
-    // The first item is in the sum of those above it.
-    if (from < first || to === first) sum += fixedCost + (sorted[from] as number);
-    const together = fixedCost + rows * longest;
-    const saved = together > 0 ? sum / together : rows;
-    if (saved > most.saved || (saved === most.saved && rows > most.to - most.from + 1)) most = { from, to, saved };
-  }
-  return most;
 }

@@ -32,26 +32,16 @@ class PaddedPacker implements Packer {
   }
 
   record(batch: EndedBatch, callMs: number): void {
-    if (batch.failure?.isSplit) this.#recordSplit(batch);
-    else if (!batch.isPart) this.#recordWhole(batch, callMs);
-  }
-
-  /** A failed batch whose halves both succeeded was too large, or unlucky. */
-  #recordSplit({ cost, size, key, failure }: EndedBatch): void {
-    if (failure?.hasFailed || this.#ofAll === null) return;
-    this.#ofAll.recordFailure(cost, size);
-    this.#forKey(key)?.recordFailure(cost, size);
-  }
-
-  #recordWhole(batch: EndedBatch, callMs: number): void {
-    const hasFailed = batch.failure?.hasFailed === true;
-    if (this.#ofAll === null && hasFailed) return;
+    const { key, failure, isPart, wasLeft } = batch;
+    const isSplit = failure?.isSplit === true;
+    const hasFailed = failure?.hasFailed === true;
+    // A failed batch whose halves both succeeded was too large, or unlucky.
+    if (isSplit ? hasFailed : isPart) return;
+    if (this.#ofAll === null && (isSplit || hasFailed)) return;
     // A cancelled batch says nothing about its size, unless deadlines cancelled it.
-    if (batch.wasLeft && hasFailed && !batch.showsTooLong(callMs)) return;
+    if (wasLeft && hasFailed && !batch.showsTooLong(callMs)) return;
     this.#ofAll ??= new RunCosts();
-    learn(this.#ofAll, batch, callMs);
-    const ofKey = this.#forKey(batch.key);
-    if (ofKey !== undefined) learn(ofKey, batch, callMs);
+    for (const runCosts of [this.#ofAll, this.#forKey(key)]) if (runCosts !== undefined) learn(runCosts, batch, callMs);
   }
 
   /** Before a cap is learned, only the number of items makes a lane full. */
@@ -112,8 +102,8 @@ export function paddedPacker(): Packer {
 }
 
 function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
-  const { cost, size, itemsCost } = batch;
-  if (batch.failure?.hasFailed) runCosts.recordFailure(cost, size);
+  const { cost, size, itemsCost, failure } = batch;
+  if (failure?.isSplit || failure?.hasFailed) runCosts.recordFailure(cost, size);
   else if (batch.showsTooLong(callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }

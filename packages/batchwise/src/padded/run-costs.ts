@@ -81,11 +81,8 @@ export class RunCosts {
    */
   recordLate(cost: number, items: number, runMs: number, itemsCost: number): void {
     const fixedCost = fixedCostOf(this.#classes) ?? Infinity;
-    if (cost <= fixedCost || cost === Infinity) {
-      this.record(cost, items, runMs, itemsCost);
-      return;
-    }
-    this.recordFailure(cost, items);
+    if (cost <= fixedCost || cost === Infinity) this.record(cost, items, runMs, itemsCost);
+    else this.recordFailure(cost, items);
   }
 
   /** Learns from a failed batch. */

@@ -10,7 +10,7 @@ import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
-import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/target-rule.ts";
+import type { Extensions, LatencyTarget, TargetView } from "../core/policy/target-rule.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
 import { BatchSizes } from "./batch-sizes.ts";
@@ -133,13 +133,9 @@ class TargetRule implements LatencyTarget {
     return lineCount > 1 || line.priority !== 0 || line.lane.key !== undefined || this.#options.fairBy !== undefined;
   }
 
-  get #isFree(): boolean {
-    return this.#view.slots.isFree;
-  }
-
   /** When the next batch starts: now, or at the first end of a running batch. */
   #startAt(now: number): number {
-    if (this.#isFree || this.#view.isHeld()) return now;
+    if (this.#view.slots.isFree || this.#view.isHeld()) return now;
     let endAt = Infinity;
     for (const { cost, startedAt } of this.#view.slots.running) {
       endAt = Math.min(endAt, startedAt + this.#sizes.predict(cost));
@@ -187,7 +183,7 @@ class TargetRule implements LatencyTarget {
   shed(now: number): number {
     const { queue } = this.#view;
     if (queue.size === 0 || !this.#sizes.isReady) return Infinity;
-    if (now < this.#shedAgainAt && !this.#isFree) return this.#shedAgainAt;
+    if (now < this.#shedAgainAt && !this.#view.slots.isFree) return this.#shedAgainAt;
     const firstAt = this.#startAt(now);
     if (!this.#isMixed) {
       const lateAt = this.#latestStart(queue.oldestAt(), this.#waitingCost);
@@ -238,7 +234,7 @@ class TargetRule implements LatencyTarget {
       const entries = lane.first(most, Infinity);
       const behind = lane.size - entries.length;
       // Something always runs.
-      const mustRun = isFirst && this.#isFree && !isHeld;
+      const mustRun = isFirst && this.#view.slots.isFree && !isHeld;
       const cost = entries.reduce((sum, entry) => sum - entry.cost, lane.cost);
       const late = lateOf(entries, { behind, cost, room: isOver ? room : Infinity, mustRun, isLate });
       if (late.length < entries.length || behind === 0) return late;
@@ -261,4 +257,4 @@ class TargetRule implements LatencyTarget {
   }
 }
 
-export const latencyTarget: MakeTarget = (view) => new TargetRule(view);
+export const latencyTarget: Extensions["makeTarget"] = (view) => new TargetRule(view);

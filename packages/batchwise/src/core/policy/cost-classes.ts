@@ -50,7 +50,10 @@ export class CostClasses {
 
   add(run: RunCost): void {
     const key = classOf(run.cost);
-    this.#fadeOthers(key);
+    for (const [other, one] of this.#classes) {
+      if (other !== key) one.weight *= this.#kept;
+      if (one.weight < LEAST_WEIGHT) this.#classes.delete(other);
+    }
     const known = this.#classes.get(key);
     if (known === undefined) {
       this.#classes.set(key, { weight: 1, ...run });
@@ -79,14 +82,6 @@ export class CostClasses {
     if (best === undefined) return null;
     // Single items that cost more say nothing about larger batches.
     return { ...best, isLargest: known.every(({ cost, items }) => cost <= best.cost || items < NEARLY_TWO) };
-  }
-
-  #fadeOthers(key: number): void {
-    for (const [other, known] of this.#classes) {
-      if (other === key) continue;
-      known.weight *= this.#kept;
-      if (known.weight < LEAST_WEIGHT) this.#classes.delete(other);
-    }
   }
 }
 

@@ -55,8 +55,6 @@ export interface Packer {
   stats(options: ResolvedOptions): LearnedStats | null;
 }
 
-export type MakePacker = () => Packer;
-
 /** True if the options need a packer other than FIFO. */
 export function isPacked({ learnsBatchCost, order }: ResolvedOptions): boolean {
   return learnsBatchCost || order === "length";

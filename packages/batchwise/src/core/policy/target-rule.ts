@@ -6,7 +6,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { EndedBatch, MakePacker } from "./packer.ts";
+import type { EndedBatch, Packer } from "./packer.ts";
 
 /** A running batch, as the rule sees it. */
 interface TimedBatch {
@@ -55,10 +55,8 @@ export interface LatencyTarget {
   stats(): LearnedStats;
 }
 
-export type MakeTarget = (view: TargetView) => LatencyTarget;
-
 /** Extensions of the core, given by the makers of batchers. */
 export interface Extensions {
-  readonly makePacker: MakePacker;
-  readonly makeTarget: MakeTarget;
+  readonly makePacker: () => Packer;
+  readonly makeTarget: (view: TargetView) => LatencyTarget;
 }
