@@ -71,7 +71,7 @@ const packing: readonly Fault[] = [
   },
   {
     name: "never lets time outweigh a priority",
-    file: "core/queue/line.ts",
+    file: "core/queue/lane.ts",
     find: "moment.at - this.#lead.leadMs;",
     replace: "moment.at / 1e9 - this.#lead.leadMs;",
   },

@@ -8,7 +8,7 @@
 import type { Caps, PackedBatch, Waiting } from "../core/policy/caps.ts";
 import type { RunTimes } from "../core/policy/run-times.ts";
 import type { Entry } from "../core/queue/entry.ts";
-import { lineOf } from "../core/queue/line.ts";
+import { lineOf } from "../core/queue/lane.ts";
 import { groupAround, groupByLength } from "./group-by-length.ts";
 
 /**

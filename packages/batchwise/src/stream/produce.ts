@@ -11,7 +11,7 @@ import { deliver, type Failure } from "./deliver.ts";
 import { stalledError } from "./errors.ts";
 import { Rounds } from "./rounds.ts";
 import { Stall, type StallServices } from "./stall.ts";
-import type { StreamItem } from "./stream-item.ts";
+import type { StreamBatch, StreamItem } from "./stream-item.ts";
 
 /** Time in ms after which a batch that waits for its readers warns. */
 const WARN_AFTER_MS = 1000;
@@ -34,7 +34,7 @@ interface Place {
   reject(error: unknown): void;
 }
 
-export class Producer<Item, Chunk> {
+export class Producer<Item, Chunk> implements StreamBatch {
   readonly #items: readonly StreamItem<Item, Chunk>[];
   readonly #context: BatchContext;
   readonly #services: ProducerServices;
@@ -83,20 +83,17 @@ export class Producer<Item, Chunk> {
     return places;
   }
 
-  /** A caller was behind and has caught up. */
   caughtUp(): void {
     this.#behind -= 1;
     if (this.#behind === 0) this.#wake();
   }
 
-  /** A caller starts to wait for a chunk. */
-  waits(item: StreamItem<Item, Chunk>): void {
+  waits(item: Pick<StreamItem<Item, Chunk>, "waitsSince">): void {
     if (this.#stall === null) return;
     item.waitsSince = this.#services.clock.now();
     this.#stall.look();
   }
 
-  /** A caller's stream has ended. */
   closed(wasBehind: boolean): void {
     this.#open -= 1;
     if (wasBehind) this.#behind -= 1;

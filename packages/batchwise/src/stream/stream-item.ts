@@ -4,8 +4,13 @@
 
 import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
-import type { Producer } from "./produce.ts";
 import type { StreamSignal } from "./submission.ts";
+
+/** The running batch of a caller. */
+export interface StreamBatch extends Pick<ChannelOwner, "caughtUp" | "closed"> {
+  /** A caller starts to wait for a chunk. */
+  waits(item: Pick<StreamItem<unknown, unknown>, "waitsSince">): void;
+}
 
 export class StreamItem<Item, Chunk> implements ChannelOwner {
   readonly item: Item;
@@ -13,7 +18,7 @@ export class StreamItem<Item, Chunk> implements ChannelOwner {
   channel: Channel<Chunk> | null = null;
   readonly #streamSignal: StreamSignal;
   /** Its batch; null before that has started. */
-  batch: Producer<Item, Chunk> | null = null;
+  batch: StreamBatch | null = null;
   /**
    * When its reader began to wait while the batch waited for other readers; -Infinity otherwise.
    */

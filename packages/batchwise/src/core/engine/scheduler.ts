@@ -24,7 +24,7 @@ import { Slots } from "./slots.ts";
 import { WakeUp, type Woken } from "./wake-up.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
-export class Scheduler implements BatchOwner, Woken {
+export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;

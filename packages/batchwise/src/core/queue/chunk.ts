@@ -2,20 +2,25 @@
 // an entry leaves without a search, because its chunk is its holder. A batch that takes a whole
 // chunk need not touch its entries.
 
-import { Linked } from "../time/linked-list.ts";
+import { type Ends, Linked, link, unlink } from "../time/linked-list.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
-import type { Line } from "./line.ts";
 
 /** Largest number of entries of a chunk. */
 export const LONGEST_CHUNK = 512;
 
+/** Entries of an unlinked chunk, so that it keeps no entries alive. Never changed. */
+const NONE: Entry[] = [];
+
+/** The line of a holder. */
+export type EntryOwner = Pick<EntryHolder, "left" | "update">;
+
 /** A holder of waiting entries of a line, among others. */
 export abstract class WaitingHolder<Node> extends Linked<Node> implements EntryHolder {
-  readonly line: Line;
+  readonly line: EntryOwner;
   /** The batch that has taken all of its entries; null while they wait. */
   taker: EntryHolder | null = null;
 
-  constructor(line: Line) {
+  constructor(line: EntryOwner) {
     super();
     this.line = line;
   }
@@ -39,7 +44,7 @@ export class Chunk extends WaitingHolder<Chunk> {
   /** Sum of their costs; NaN since others than the youngest have come or left. */
   #cost = 0;
 
-  constructor(line: Line, entries: Entry[]) {
+  constructor(line: EntryOwner, entries: Entry[]) {
     super(line);
     this.entries = entries;
     for (const entry of entries) this.#hold(entry);
@@ -103,4 +108,45 @@ export class ChunkReader implements Reader {
     }
     return undefined;
   }
+}
+
+/** Inserts an older entry after all entries at least as old. Joins short chunks before it. */
+export function insertByAge(list: Ends<Chunk>, entry: Entry): void {
+  const isYounger = ({ moment }: Entry): boolean => moment.at > entry.moment.at;
+  let chunk = list.first as Chunk;
+  while (!isYounger(chunk.entries.at(-1) as Entry)) {
+    const { previous } = chunk;
+    if (previous !== null && previous.entries.length + chunk.entries.length <= LONGEST_CHUNK / 2) {
+      for (const moved of chunk.entries) previous.push(moved);
+      drop(list, chunk);
+      chunk = previous;
+    }
+    chunk = chunk.next as Chunk;
+  }
+  const { entries, line } = chunk;
+  chunk.insert(entries.findIndex(isYounger), entry);
+  if (entries.length > LONGEST_CHUNK) link(list, new Chunk(line, entries.splice(LONGEST_CHUNK / 2)), chunk);
+}
+
+/** Removes the entries of `[from, end)`, which the list has. */
+export function remove(list: Ends<Chunk>, entries: readonly Entry[], from: number, end: number): void {
+  for (let index = from; index < end; ) {
+    const chunk = (entries[index] as Entry).holder as Chunk;
+    const held = chunk.entries;
+    if (held === entries) {
+      drop(list, chunk);
+      return;
+    }
+    const start = held.indexOf(entries[index] as Entry);
+    let count = 1;
+    while (index + count < end && held[start + count] === entries[index + count]) count += 1;
+    index += count;
+    if (count === held.length) drop(list, chunk);
+    else chunk.remove(start, count);
+  }
+}
+
+function drop(list: Ends<Chunk>, chunk: Chunk): void {
+  unlink(list, chunk);
+  chunk.entries = NONE;
 }

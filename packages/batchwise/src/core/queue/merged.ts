@@ -5,22 +5,28 @@
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Reader } from "./chunk.ts";
 import type { Entry } from "./entry.ts";
-import type { Line } from "./line.ts";
+
+/** A source of entries in order, among others: a line of a lane. */
+export interface Source {
+  reader(upTo: number): Reader;
+  /** The smallest goes first. */
+  rankOf(entry: Entry): number;
+}
 
 /** A line that may have the next entry. Its key is the rank of its own next entry, or less. */
-class Candidate extends HeapNode<HeapNode<Line>> {
+class Candidate extends HeapNode<HeapNode<Source>> {
   /** Null until it is opened. */
   reader: Reader | null = null;
   next: Entry | undefined;
 }
 
 export class Merged implements Reader {
-  readonly #lines: Heap<Line>;
-  readonly #candidates: Heap<HeapNode<Line>> = new Heap();
+  readonly #lines: Heap<Source>;
+  readonly #candidates: Heap<HeapNode<Source>> = new Heap();
   readonly #upTo: number;
 
   /** Reads entries of moments up to this sequence. */
-  constructor(lines: Heap<Line>, upTo: number) {
+  constructor(lines: Heap<Source>, upTo: number) {
     this.#lines = lines;
     this.#upTo = upTo;
     this.#add(lines.first);
@@ -40,7 +46,7 @@ export class Merged implements Reader {
     }
   }
 
-  #add(place: HeapNode<Line> | undefined): void {
+  #add(place: HeapNode<Source> | undefined): void {
     if (place !== undefined) this.#candidates.put(new Candidate(place), place.key, place.tie, place.tier);
   }
 

@@ -6,8 +6,7 @@ import { type Chunk, LONGEST_CHUNK } from "./chunk.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 import { FairLine } from "./fair-line.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
-import { Lane } from "./lane.ts";
-import { Line, lineOf } from "./line.ts";
+import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
 import { leadOf } from "./rank.ts";
 
 export interface QueueOptions {
@@ -23,7 +22,7 @@ const PLAIN: Urgency = { priority: 0, isSmall: false };
 
 const NO_LANES: ReadonlySet<Lane> = new Set();
 
-export class Queue {
+export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
@@ -233,7 +232,7 @@ export class Queue {
   /** Takes a chunk that `whole` returned: the entries have no flush and no kept deadline. */
   #takeWhole(chunk: Chunk, holder: EntryHolder): readonly Flush[] {
     const { entries, cost } = chunk;
-    const { line } = chunk;
+    const line = chunk.line as Line;
     chunk.taker = holder;
     line.take(entries, 0, entries.length);
     line.lane.noteLeft(entries.length, cost);

@@ -3,10 +3,9 @@
 
 import type { Services } from "../submit/services.ts";
 import type { Steps } from "../time/deadlines.ts";
-import type { Batch } from "./batch.ts";
 import type { Opening } from "./opening.ts";
 
-export interface BatchOwner extends Steps {
+export interface BatchOwner<Batch> extends Steps {
   readonly services: Services;
   readonly opening: Opening | null;
   /**

@@ -11,16 +11,16 @@ import type { PackedBatch } from "../policy/caps.ts";
 import type { EndedBatch } from "../policy/packer.ts";
 import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
 import { type Flush, NO_FLUSHES } from "../queue/flush.ts";
-import type { CallingBatch, SelfCalls } from "../submit/self-calls.ts";
+import type { SelfCalls } from "../submit/self-calls.ts";
 import type { BatchOwner } from "./batch-owner.ts";
-import { HandlerCall } from "./call.ts";
+import { type CalledBatch, HandlerCall } from "./call.ts";
 import { failEntries } from "./places.ts";
-import { Recovery } from "./recovery.ts";
+import { type RecoveringBatch, Recovery } from "./recovery.ts";
 
 const NO_ENTRIES: readonly Entry[] = [];
 
-export class Batch implements EntryHolder, EndedBatch, CallingBatch {
-  readonly #owner: BatchOwner;
+export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBatch {
+  readonly #owner: BatchOwner<Batch>;
   phase: "starting" | "opening" | "calling" | "pausing" | "done" = "starting";
   readonly sequence: number;
   readonly key: string | undefined;
@@ -54,7 +54,7 @@ export class Batch implements EntryHolder, EndedBatch, CallingBatch {
   #isCalling = false;
   #callsAgain = false;
   /** Its failures and untried halves; null until a call fails. */
-  failure: Recovery | null = null;
+  failure: Recovery<Batch> | null = null;
 
   /** Duration of the last call; undefined if the handler was not called or did not end it. */
   callMs: number | undefined = undefined;
@@ -70,7 +70,7 @@ export class Batch implements EntryHolder, EndedBatch, CallingBatch {
     reason: BatchReason,
     key: string | undefined,
     now: number,
-    owner: BatchOwner,
+    owner: BatchOwner<Batch>,
   ) {
     this.#owner = owner;
     owner.sequence += 1;
@@ -215,7 +215,7 @@ export class Batch implements EntryHolder, EndedBatch, CallingBatch {
     HandlerCall.end(call);
   }
 
-  #recovery(): Recovery {
+  #recovery(): Recovery<Batch> {
     this.failure ??= new Recovery(this, this.#owner);
     return this.failure;
   }

@@ -4,21 +4,43 @@
 // An answer after its end is too late.
 
 import { batchResultError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
+import type { RunningBatch } from "../contract/events.ts";
+import type { BatchWatch } from "../contract/observer.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import type { BatchContext, BatchRequest } from "../contract/types.ts";
 import { itemsOf } from "../policy/batch-cost.ts";
 import type { Entry } from "../queue/entry.ts";
 import { countsItself, succeed } from "../submit/callers.ts";
+import type { CallingBatch } from "../submit/self-calls.ts";
 import { countItems, type Services } from "../submit/services.ts";
 import { Timeout } from "../time/deadlines.ts";
-import type { Batch } from "./batch.ts";
 import { failEntries, ignorePlaces, readPlace } from "./places.ts";
+
+/** The batch of a call. */
+export interface CalledBatch extends CallingBatch, Pick<RunningBatch, "id" | "key" | "reason" | "startedAt"> {
+  /** The observer's watch; null if there is none. */
+  readonly watch: BatchWatch | null;
+  /** The current call; null if there is none. */
+  call: HandlerCall | null;
+  /** Number of calls so far. */
+  calls: number;
+  /** Gives the slot back, if there is one, before the batch has ended. */
+  releaseSlot(): void;
+  /** `count` callers have been answered. */
+  noteSettled(count: number): void;
+  /** Ends the call: all of its callers have their answers. */
+  answered(now: number): void;
+  /** Ends the call: it failed as a whole. */
+  refused(error: unknown): void;
+  /** Ends the call: it took longer than `handlerTimeoutMs`. */
+  timedOut(error: unknown): void;
+}
 
 /** The engine's functions are static, because the handler gets the object itself. */
 export class HandlerCall implements BatchContext {
   readonly cost: number;
-  readonly #batch: Batch;
+  readonly #batch: CalledBatch;
   readonly #services: Services;
   readonly #entries: readonly Entry[];
   /** When it began. Waiting for a slot within it does not count. */
@@ -36,7 +58,7 @@ export class HandlerCall implements BatchContext {
   #requests: readonly BatchRequest[] | null = null;
   #aborted: { readonly reason: unknown } | null = null;
 
-  constructor(batch: Batch, entries: readonly Entry[], cost: number, now: number, services: Services) {
+  constructor(batch: CalledBatch, entries: readonly Entry[], cost: number, now: number, services: Services) {
     this.#batch = batch;
     this.#services = services;
     this.#entries = entries;
@@ -160,7 +182,7 @@ export class HandlerCall implements BatchContext {
   // Its end.
 
   /** The call of this number; null if it has ended. */
-  static #live({ call }: Batch, number: number): HandlerCall | null {
+  static #live({ call }: CalledBatch, number: number): HandlerCall | null {
     return call !== null && call.#number === number ? call : null;
   }
 

@@ -5,14 +5,26 @@
 import { nameError } from "../contract/errors.ts";
 import { type Entry, liveOf } from "../queue/entry.ts";
 import { Timeout } from "../time/deadlines.ts";
-import type { Batch } from "./batch.ts";
 import type { BatchOwner } from "./batch-owner.ts";
 import { failEntries } from "./places.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 
-export class Recovery {
+/** The part of a batch that its recovery needs. */
+export interface RecoveringBatch {
+  /** The entries of the last call, or of the next one. */
+  entries: readonly Entry[];
+  phase: "starting" | "opening" | "calling" | "pausing" | "done";
+  readonly isOver: boolean;
+  callMs: number | undefined;
+  noteSettled(count: number): void;
+  /** Opens and calls the handler. */
+  start(): void;
+  end(now?: number): void;
+}
+
+export class Recovery<Batch extends RecoveringBatch> {
   readonly #batch: Batch;
-  readonly #owner: BatchOwner;
+  readonly #owner: BatchOwner<Batch>;
   /** Untried halves, the next one last. */
   #halves: (readonly Entry[])[] = [];
   /** Number of failed calls for the current entries. */
@@ -25,7 +37,7 @@ export class Recovery {
   /** The error that failed the whole batch. */
   error: unknown;
 
-  constructor(batch: Batch, owner: BatchOwner) {
+  constructor(batch: Batch, owner: BatchOwner<Batch>) {
     this.#batch = batch;
     this.#owner = owner;
     this.#pause = new Timeout(owner.services.deadlines);

@@ -3,8 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ItemOutcome } from "../../../src/core/contract/outcome.ts";
 import { isThenable } from "../../../src/core/contract/thenable.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import type { Batch } from "../../../src/core/run/batch.ts";
-import { HandlerCall } from "../../../src/core/run/call.ts";
+import { type CalledBatch, HandlerCall } from "../../../src/core/run/call.ts";
 import { failEntries, ignorePlaces } from "../../../src/core/run/places.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { revoked, thenable, unreadable } from "../../abuse/objects.ts";
@@ -55,14 +54,14 @@ function kitOf(kinds: readonly Kind[]): Kit {
     settled: 0,
     done: 0,
     settle: (places) => {
-      const batch: Partial<Batch> = {
+      const batch: Partial<CalledBatch> = {
         call: null,
         calls: 0,
         noteSettled: (count) => (all.settled += count),
         answered: () => (all.done += 1),
         refused: (error) => all.told.push([-1, "failed", error]),
       };
-      HandlerCall.answer(new HandlerCall(batch as Batch, entries, entries.length, 0, kit.services), places);
+      HandlerCall.answer(new HandlerCall(batch as CalledBatch, entries, entries.length, 0, kit.services), places);
     },
   };
   return all;

@@ -2,9 +2,8 @@ import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import type { Batch } from "../../../src/core/run/batch.ts";
 import type { BatchOwner } from "../../../src/core/run/batch-owner.ts";
-import { Recovery } from "../../../src/core/run/recovery.ts";
+import { type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
 import { servicesKit } from "../support/services.ts";
@@ -13,8 +12,8 @@ const failure = new Error("the handler's");
 
 interface Kit {
   readonly clock: VirtualClock;
-  readonly batch: Batch;
-  readonly recovery: Recovery;
+  readonly batch: RecoveringBatch;
+  readonly recovery: Recovery<RecoveringBatch>;
   /** The entries of each call that followed, and when it may begin. */
   readonly tried: [entries: readonly Entry[], at: number][];
 }
@@ -23,7 +22,7 @@ interface Kit {
 function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit {
   const { services, clock } = servicesKit(options);
   const tried: Kit["tried"] = [];
-  const batch = {
+  const batch: RecoveringBatch = {
     entries: entriesOf(count),
     phase: "calling",
     callMs: undefined,
@@ -36,9 +35,9 @@ function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit
       batch.phase = "done";
       leave(batch.entries);
     },
-  } as Partial<Batch> as Batch;
+  };
   const owner = { services, paused: () => {}, wantsSlot: () => batch.start() };
-  return { clock, batch, recovery: new Recovery(batch, owner as unknown as BatchOwner), tried };
+  return { clock, batch, recovery: new Recovery(batch, owner as unknown as BatchOwner<RecoveringBatch>), tried };
 }
 
 function entriesOf(count: number): Entry[] {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FailedOutcome } from "../../../src/core/contract/outcome.ts";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import { lineOf } from "../../../src/core/queue/line.ts";
+import { lineOf } from "../../../src/core/queue/lane.ts";
 import { Queue } from "../../../src/core/queue/queue.ts";
 import type { ResultCache } from "../../../src/core/submit/cache.ts";
 import { Caller } from "../../../src/core/submit/callers.ts";

@@ -38,8 +38,8 @@ export const streamFaults: readonly StreamFault[] = [
   {
     name: "does not go on when a reader has caught up",
     file: "produce.ts",
-    find: "this.#behind -= 1;\n    if (this.#behind === 0) this.#wake();\n  }\n\n  /** A caller starts",
-    replace: "this.#behind -= 1;\n  }\n\n  /** A caller starts",
+    find: "this.#behind -= 1;\n    if (this.#behind === 0) this.#wake();\n  }\n\n  waits",
+    replace: "this.#behind -= 1;\n  }\n\n  waits",
   },
   {
     name: "waits for a reader who has left",
