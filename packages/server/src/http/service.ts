@@ -129,6 +129,7 @@ async function drain(server: Server, connections: Connections, embedder: Embedde
   const closed = once(server, "close");
   // Also closes idle connections.
   server.close();
+  connections.endWithAnswers();
   const silence = setTimeout(afterNextRead, SILENCE_MS, () => connections.endSilent());
   embedder.hurry();
   const limit = setTimeout(() => server.closeAllConnections(), timeoutMs);

@@ -125,4 +125,19 @@ describe("a large answer", () => {
     const text = await readAnswers(socket, 2);
     expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
   });
+
+  test("that was begun before a stop is the last of its connection, which does not hold the stop up", async () => {
+    const service = await startSmall({ ...WIDE, drainTimeoutMs: 20_000 });
+    const socket = await slowReader(service);
+    const stoppedAt = performance.now();
+    const stopped = service.close();
+    let tail = "";
+    socket.on("data", (chunk: Buffer) => {
+      tail = (tail + chunk.toString("latin1")).slice(-END.length);
+    });
+    await new Promise((resolve) => socket.once("close", resolve));
+    await stopped;
+    expect(tail).toBe(END);
+    expect(performance.now() - stoppedAt).toBeLessThan(15_000);
+  });
 });

@@ -20,6 +20,7 @@ export interface Connection {
 
 export class Connections {
   readonly #open: Map<Duplex, Connection> = new Map();
+  #isStopping = false;
 
   constructor(server: Server) {
     server.on("connection", (socket) => {
@@ -48,12 +49,23 @@ export class Connections {
     for (const { socket } of this.#open.values()) if (socket.bytesRead === 0) socket.destroy();
   }
 
+  /**
+   * Ends each connection with its last answer from now on. The headers of an answer that has begun
+   * may have kept it open for further requests.
+   */
+  endWithAnswers(): void {
+    this.#isStopping = true;
+  }
+
   #note(answer: ServerResponse): void {
     const connection = this.of(answer.req.socket);
     if (connection === undefined || connection.newest === answer) return;
     connection.newest = answer;
     connection.owed.add(answer);
-    answer.once("close", () => connection.owed.delete(answer));
+    answer.once("close", () => {
+      connection.owed.delete(answer);
+      if (this.#isStopping && connection.owed.size === 0) connection.socket.destroySoon();
+    });
   }
 }
 
