@@ -46,6 +46,16 @@ describe("the thread that reads large bodies", () => {
     expect(inputs).toEqual([large("c")]);
   });
 
+  test("that cannot start fails each body that needs it, also later ones", async () => {
+    const { model } = await openEmbedder(await smallEncoder());
+    // A value that no thread can be given stands for a system that has no more threads.
+    const parser = new RequestParser({ ...model, odd: () => {} } as typeof model);
+    const start = (text: string) => parser.parse(bodyOf(large(text)), NEVER);
+    const outcomes = await Promise.allSettled([start("a"), start("b")]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(start("c")).rejects.toThrow("could not be cloned");
+  });
+
   test("that dies fails the one body it was reading; a new thread reads those that waited", async () => {
     const parser = await openParser();
     const post = vi.spyOn(Worker.prototype, "postMessage").mockImplementationOnce(function (this: Worker) {

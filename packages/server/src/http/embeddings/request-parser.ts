@@ -78,13 +78,19 @@ export class RequestParser {
     await this.#worker?.terminate();
   }
 
+  /** A body for which no thread can be started fails: the system may have no more threads. */
   #sendNext(): void {
-    const [next] = this.#waiting;
-    if (this.#current !== null || next === undefined) return;
-    this.#waiting.delete(next);
-    this.#current = next;
-    this.#worker ??= this.#start();
-    this.#worker.postMessage(next.bytes, [next.bytes.buffer]);
+    for (const next of this.#waiting) {
+      if (this.#current !== null) return;
+      this.#waiting.delete(next);
+      try {
+        this.#worker ??= this.#start();
+        this.#worker.postMessage(next.bytes, [next.bytes.buffer]);
+        this.#current = next;
+      } catch (error) {
+        next.reject(error);
+      }
+    }
   }
 
   #start(): Worker {
