@@ -70,11 +70,12 @@ function withoutParts(message: string): EncodedReason {
 }
 
 function encodeValue(value: unknown): EncodedReason {
-  if (!isCloneable(value)) {
+  const clone = cloneOf(value);
+  if (clone === undefined) {
     return withoutParts(`Expected an Error, got ${describe(value)}, which cannot be cloned.`);
   }
   const nothing = { base: "Error", name: "", message: "", stack: undefined, cause: undefined, errors: undefined };
-  return { kind: "value", ...nothing, own: { value } };
+  return { kind: "value", ...nothing, own: clone };
 }
 
 type Parts = Pick<EncodedReason, "cause" | "errors">;
@@ -129,19 +130,22 @@ function baseOf(error: Error): string {
 function ownOf(error: Error): Record<string, unknown> {
   const own: Record<string, unknown> = {};
   for (const key of Object.keys(error)) {
-    const value: unknown = (error as unknown as Record<string, unknown>)[key];
-    if (!READ_BY_NAME.has(key) && isCloneable(value)) own[key] = value;
+    if (READ_BY_NAME.has(key)) continue;
+    const clone = cloneOf((error as unknown as Record<string, unknown>)[key]);
+    if (clone !== undefined) own[key] = clone.value;
   }
   return own;
 }
 
-function isCloneable(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return typeof value !== "function" && typeof value !== "symbol";
+/**
+ * The clone of a value; undefined if it has none. The clone is sent, because it is plain data: a
+ * getter of the value may return something else when it is sent.
+ */
+function cloneOf(value: unknown): { readonly value: unknown } | undefined {
   try {
-    structuredClone(value);
-    return true;
+    return { value: structuredClone(value) };
   } catch {
-    return false;
+    return undefined;
   }
 }
 

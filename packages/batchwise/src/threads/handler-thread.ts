@@ -14,7 +14,7 @@ import { threadEndedError } from "./errors.ts";
 import { fileBeside } from "./file-beside.ts";
 import { post } from "./pack.ts";
 import { type SentBatch, sendBatch } from "./plain-batch.ts";
-import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
+import { type Answer, type FromThread, type PlainPlaces, type ToThread, UNREADABLE } from "./thread-protocol.ts";
 
 export interface HandlerThreadOptions {
   readonly url: string;
@@ -56,7 +56,8 @@ export class HandlerThread {
     this.#worker = new Worker(fileBeside(HERE, "handler-worker"), { name: "batchwise-handler", ...workerOptions });
     this.#worker.on("message", (answer: FromThread | null | undefined) => {
       // Any other message is the module's own, or late.
-      if (answer?.task !== undefined && answer.task === this.#task?.name) this.#take()?.resolve(answer);
+      if (answer?.task === undefined) return;
+      if (answer.task === this.#task?.name || answer.task === UNREADABLE) this.#take()?.resolve(answer);
     });
     this.#worker.on("messageerror", (error: Error) => {
       this.#take()?.reject(error);

@@ -11,7 +11,7 @@ import type { BatchContext } from "../core/contract/types.ts";
 import { type EncodedReason, encodeReason } from "./encode-reason.ts";
 import { uncloneableResultError } from "./errors.ts";
 import { pack, post } from "./pack.ts";
-import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protocol.ts";
+import { type Answer, type FromThread, type PlainPlaces, type ToThread, UNREADABLE } from "./thread-protocol.ts";
 
 async function load(url: string): Promise<Stages> {
   const module = (await import(url)) as { readonly default?: unknown };
@@ -97,6 +97,8 @@ class HandlerWorker {
 
   constructor(port: MessagePort) {
     this.#port = port;
+    // A deep item may need more stack than the thread has.
+    port.on("messageerror", (error) => this.#post(UNREADABLE, { type: "failed", error: encodeReason(error) }));
     port.on("message", (message: ToThread) => {
       if (message.type === "load") void this.#load(message);
       else if (message.type === "run") void this.#run(message);

@@ -44,29 +44,33 @@ function plainContext({ id, key, cost, reason, requests }: BatchContext): PlainC
   return { id, key, cost, reason, requests };
 }
 
+/**
+ * Sends clones, which are plain data: a getter of an item may return something else when it is
+ * sent.
+ */
 function sendCloneable(task: string, items: readonly unknown[], context: PlainContext, post: Post): SentBatch {
   const errors = new Map<number, unknown>();
   const indexes: number[] = [];
+  const kept: unknown[] = [];
+  const requests: PlainContext["requests"][number][] = [];
   for (const [index, item] of items.entries()) {
-    const error = cloneError(item);
-    if (error === undefined) indexes.push(index);
-    else errors.set(index, error.reason);
+    try {
+      kept.push(structuredClone(item));
+    } catch (reason) {
+      errors.set(index, reason);
+      continue;
+    }
+    indexes.push(index);
+    requests.push(withClonedContext(context.requests[index] as PlainContext["requests"][number]));
   }
-  if (indexes.length === 0) return { indexes, errors };
-  const requests = indexes.map((index) => {
-    const request = context.requests[index] as PlainContext["requests"][number];
-    return cloneError(request.context) === undefined ? request : { ...request, context: undefined };
-  });
-  const kept = indexes.map((index) => items[index]);
-  post({ type: "run", task, items: kept, context: { ...context, requests } }, []);
+  if (indexes.length > 0) post({ type: "run", task, items: kept, context: { ...context, requests } }, []);
   return { indexes, errors };
 }
 
-function cloneError(value: unknown): { readonly reason: unknown } | undefined {
+function withClonedContext(request: PlainContext["requests"][number]): PlainContext["requests"][number] {
   try {
-    structuredClone(value);
-    return undefined;
-  } catch (reason) {
-    return { reason };
+    return { ...request, context: structuredClone(request.context) };
+  } catch {
+    return { ...request, context: undefined };
   }
 }

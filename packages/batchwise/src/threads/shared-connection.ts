@@ -58,8 +58,9 @@ export class SharedConnection {
     this.#end();
   }
 
+  /** A closed port still delivers the messages that have come before. */
   #take(request: unknown): void {
-    if (!isRequest(request)) return;
+    if (this.#isOver || !isRequest(request)) return;
     if ("cancel" in request) {
       this.#cancellable.get(request.cancel)?.abort(callerGoneError());
       return;

@@ -1,10 +1,13 @@
-// The messages between a `threadHandler` and its threads. Types only.
+// The messages between a `threadHandler` and its threads.
 
 import type { BatchContext } from "../core/contract/types.ts";
 import type { EncodedReason } from "./encode-reason.ts";
 
 /** The part of a batch's context that is sent; the thread has its own signal. */
 export type PlainContext = Omit<BatchContext, "signal">;
+
+/** The task of the answer to a message that the thread cannot read: it has one task at a time. */
+export const UNREADABLE = "batchwise:unreadable";
 
 /** The user's module may send messages on the same port. The task's id marks ours. */
 interface OfTask {

@@ -54,6 +54,20 @@ describe("an error sent between threads", () => {
     expect(messages).toEqual(["19", "18", "17", "16", "15", "14", "13", "12", "11"]);
   });
 
+  test("arrives though a property of it can be cloned only once", () => {
+    let reads = 0;
+    const details = {
+      get odd() {
+        reads += 1;
+        return reads === 1 ? 1 : () => {};
+      },
+    };
+    expect(arrived(Object.assign(new Error("odd"), { details }))).toMatchObject({
+      message: "odd",
+      details: { odd: 1 },
+    });
+  });
+
   test("arrives though its `errors` cannot be read", () => {
     const broken = Object.defineProperty(new Error("broken"), "errors", {
       get: () => {

@@ -139,6 +139,28 @@ describe("a handler in threads that fails", () => {
     expect(await batcher.submit("x")).toBe("x");
   });
 
+  test("by an item that is too deep for the stack of the thread rejects its batch, and continues", async () => {
+    const { batcher } = threads({ workerOptions: { resourceLimits: { stackSizeMb: 1 } } }, { maxBatchSize: 1 });
+    const deep = (levels: number): unknown => (levels === 0 ? "bottom" : { below: deep(levels - 1) });
+    const depths = Array.from({ length: 13 }, (_, index) => 500 + 250 * index);
+    const outcomes = await batcher.submitSettled(depths.map(deep));
+    expect(outcomes.filter(({ status }) => status === "rejected")).not.toEqual([]);
+    expect(await batcher.submit("after")).toBe("after");
+  });
+
+  test("by an item that can be cloned only now and then rejects no other", async () => {
+    const { batcher } = threads();
+    let reads = 0;
+    const odd = {
+      get now() {
+        reads += 1;
+        return reads % 2 === 0 ? () => {} : reads;
+      },
+    };
+    const [, other] = await batcher.submitSettled([odd, "other"]);
+    expect(other).toEqual({ status: "fulfilled", value: "other" });
+  });
+
   test("by a result or an item whose property throws rejects only its caller", async () => {
     const { batcher } = threads();
     const item = {
