@@ -1,4 +1,5 @@
 import { type Clock, rateLimiter } from "batchwise";
+import { redisRateLimiter } from "batchwise/limits/redis";
 import { describe, expect, test } from "vitest";
 import { range } from "../support.ts";
 import { type Note, NotingClient, type StepClock, stepClock } from "./kit.ts";
@@ -17,6 +18,22 @@ function rig(distort: (now: number) => number): Rig {
   const notes: Note[] = [];
   return { clock, notes, client: (name) => new NotingClient(name, 1, { limiter, clock, notes }) };
 }
+
+test("a limiter in Redis whose clock throws now and then goes on", async () => {
+  let isBroken = false;
+  const steps = stepClock();
+  const now = (): number => {
+    isBroken = !isBroken;
+    if (isBroken) throw new Error("no time");
+    return steps.now();
+  };
+  const client = { call: async () => [1, "1", 1, "1700000000000", "0"] };
+  const limiter = redisRateLimiter({ client, key: "clocks", callsPerMinute: 60, clock: { ...steps, now } });
+  for (const _ of range(6)) {
+    limiter.hold(1);
+    expect(await limiter.reserve({ retry: () => {} }, 1)).toEqual({ granted: true, cost: 1 });
+  }
+});
 
 describe("a limiter whose clock", () => {
   test("is never a number counts the delays of its timers", () => {

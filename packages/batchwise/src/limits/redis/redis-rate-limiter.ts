@@ -5,6 +5,8 @@
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
 import { attempt } from "../../core/contract/thenable.ts";
+import { captureAsyncContext } from "../../core/time/async-context.ts";
+import { SteadyClock } from "../../core/time/clock.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import { KnownLimiters } from "./known-limiters.ts";
 import { type RedisRateLimiterOptions, type ResolvedRedisOptions, resolveRedisOptions } from "./options.ts";
@@ -76,7 +78,8 @@ class RedisLimiter implements RateLimiter {
   readonly #count: ProcessCount;
   readonly #listeners: Set<ResolvedRedisOptions["onState"]> = new Set();
 
-  constructor(options: ResolvedRedisOptions) {
+  constructor(given: ResolvedRedisOptions) {
+    const options = { ...given, clock: new SteadyClock(given.clock, captureAsyncContext()) };
     this.#options = options;
     this.#server = new Server(options);
     this.#timer = new WakeTimer(options.clock, () => this.#wake());
