@@ -13,7 +13,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { isError } from "../core/contract/errors.ts";
+import { describe, isError } from "../core/contract/errors.ts";
 import type { BatchEvent } from "../core/contract/events.ts";
 import type { BatchWatch } from "../core/contract/observer.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
@@ -75,14 +75,34 @@ class BatchSpan implements BatchWatch {
   }
 
   ended({ error }: BatchEvent): void {
-    this.#span.setAttribute("batchwise.batch.calls", this.#calls);
-    if (error !== undefined) {
-      const message = isError(error) ? error.message : String(error);
-      this.#span.recordException(isError(error) ? error : message);
-      this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
-      this.#span.setAttribute(BATCHER_LABELS.error, errorType(error));
+    try {
+      this.#span.setAttribute("batchwise.batch.calls", this.#calls);
+      if (error !== undefined) this.#failed(error);
+    } finally {
+      this.#span.end();
     }
-    this.#span.end();
+  }
+
+  #failed(error: unknown): void {
+    const { exception, message } = readable(error);
+    this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
+    this.#span.setAttribute(BATCHER_LABELS.error, errorType(error));
+    this.#span.recordException(exception);
+  }
+}
+
+interface Readable {
+  readonly exception: Error | string;
+  readonly message: string;
+}
+
+/** The error, and its message. A text stands for one that is not an error or cannot be read. */
+function readable(error: unknown): Readable {
+  try {
+    const message = isError(error) ? error.message : String(error);
+    return { exception: isError(error) ? error : message, message };
+  } catch {
+    return { exception: describe(error), message: describe(error) };
   }
 }
 

@@ -54,10 +54,14 @@ class FirstValues {
   }
 }
 
-/** Code and name, if they are non-empty strings. */
+/** Code and name, if they are non-empty strings that can be read. */
 function partsOf(error: unknown): { readonly code: string | undefined; readonly name: string | undefined } {
-  const { code, name } = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
-  return { code: textOf(code), name: textOf(name) };
+  try {
+    const { code, name } = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
+    return { code: textOf(code), name: textOf(name) };
+  } catch {
+    return { code: undefined, name: undefined };
+  }
 }
 
 function textOf(value: unknown): string | undefined {

@@ -128,6 +128,30 @@ test("a batch that fails as a whole has the error on its span", async () => {
   expect(span?.events).toMatchObject([{ name: "exception", attributes: { "exception.message": "no memory" } }]);
 });
 
+test.each<[string, () => unknown]>([
+  ["an object without a text", () => Object.create(null)],
+  ["an object whose code cannot be read", () => unreadable({}, "code")],
+  ["an error whose message cannot be read", () => unreadable(new Error(), "message")],
+])("a batch that fails with %s has a span with an error", async (_what, make) => {
+  const telemetry = spans();
+  const batcher = instrumented(telemetry, () => {
+    throw make();
+  });
+  await expect(batcher.submit("a")).rejects.toBeDefined();
+  await batcher.idle();
+  const [span] = batches(telemetry);
+  expect(span?.status.code).toBe(SpanStatusCode.ERROR);
+  expect(span?.attributes["error.type"]).toBeTypeOf("string");
+});
+
+function unreadable(value: object, name: string): object {
+  return Object.defineProperty(value, name, {
+    get: () => {
+      throw new Error("no");
+    },
+  });
+}
+
 test("a batch's span has the key of its lane", async () => {
   const telemetry = spans();
   const batcher = instrumented(telemetry, echo, { key: (word) => word });
