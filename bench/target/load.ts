@@ -44,7 +44,7 @@ const [ARRIVALS, SERVICE] = [0, 1];
 
 export function loadOf(wanted: Wanted): Load {
   const { arrivals, durationMs, seed, noise, service } = wanted;
-  const stream = streamOf(arrivals, randomOf(seed, ARRIVALS as number));
+  const stream = streamOf(arrivals, randomOf(seed, ARRIVALS as number), durationMs);
   const times: number[] = [];
   for (; stream.nextAt < durationMs; stream.advance()) {
     for (let count = 0; count < stream.size; count += 1) times.push(stream.nextAt);

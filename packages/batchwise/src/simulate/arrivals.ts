@@ -71,12 +71,15 @@ class Changing implements Stream {
   readonly size = 1;
   readonly #random: Random;
   readonly #nextSpan: () => Span;
+  readonly #untilMs: number;
   #span: Span;
   #startsAt = 0;
   nextAt = 0;
 
-  constructor(random: Random, nextSpan: () => Span) {
+  /** `untilMs`: later spans are not drawn, because a rate may be 0 or nearly 0 in all of them. */
+  constructor(random: Random, untilMs: number, nextSpan: () => Span) {
     this.#random = random;
+    this.#untilMs = untilMs;
     this.#nextSpan = nextSpan;
     this.#span = nextSpan();
     this.advance();
@@ -88,7 +91,8 @@ class Changing implements Stream {
       const highest = Math.max(fromPerSecond, toPerSecond);
       const at = highest > 0 ? this.nextAt + exponential(this.#random, 1_000 / highest) : Infinity;
       if (at > endsAt) {
-        this.nextAt = endsAt;
+        this.nextAt = endsAt < this.#untilMs ? endsAt : Infinity;
+        if (this.nextAt === Infinity) return;
         this.#startsAt = endsAt;
         this.#span = this.#nextSpan();
         continue;
@@ -127,17 +131,20 @@ class Listed implements Stream {
 
 const NONE: Stream = { nextAt: Infinity, size: 0, advance: () => {} };
 
-/** The arrivals of open-loop kinds; none for a closed loop, whose callers submit by themselves. */
-export function streamOf(arrivals: Arrivals, random: Random): Stream {
+/**
+ * The arrivals of open-loop kinds before `untilMs`, and perhaps later ones; none for a closed loop,
+ * whose callers submit by themselves.
+ */
+export function streamOf(arrivals: Arrivals, random: Random, untilMs: number): Stream {
   switch (arrivals.kind) {
     case "poisson":
       return new Poisson(arrivals.perSecond, 1, random);
     case "bunches":
       return new Poisson(arrivals.perSecond, arrivals.size, random);
     case "bursts":
-      return new Changing(random, burstSpans(arrivals, random));
+      return new Changing(random, untilMs, burstSpans(arrivals, random));
     case "curve":
-      return new Changing(random, curveSpans(arrivals.points));
+      return new Changing(random, untilMs, curveSpans(arrivals.points));
     case "times":
       return new Listed(arrivals.atMs);
     case "closed":

@@ -85,7 +85,7 @@ class Simulation {
     this.#service = stream(SERVICE as number);
     this.#items = stream(ITEMS as number);
     this.#callers = stream(CALLERS as number);
-    this.#arrivals = streamOf(given.arrivals, stream(ARRIVALS as number));
+    this.#arrivals = streamOf(given.arrivals, stream(ARRIVALS as number), given.durationMs);
     const options = typeof given.options === "function" ? given.options(this.#clock) : given.options;
     const time = { clock: this.#clock, random: stream(ENGINE as number) };
     this.#batcher = createBatcher(this.#handler, { name: "simulation", ...options, ...time });

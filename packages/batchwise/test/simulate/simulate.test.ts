@@ -278,6 +278,23 @@ describe("a simulation ends", () => {
     expect(offered).toBeLessThan(100 * 502);
   });
 
+  test.each<[string, Arrivals]>([
+    [
+      "rises in no time from nothing",
+      {
+        kind: "curve",
+        points: [
+          [10, 0],
+          [10, 5],
+        ],
+      },
+    ],
+    ["is far below one item in the run", { kind: "curve", points: [[1e-3, 1e-9]] }],
+  ])("where the rate of a curve %s", async (_name, arrivals) => {
+    const { offered } = await simulate({ ...base, arrivals, durationMs: 500 });
+    expect(offered).toBe(0);
+  });
+
   test("with an error where a limiter has another clock", async () => {
     const limiter = rateLimiter({ callsPerMinute: 600 });
     const run = simulate({ ...base, durationMs: 1_000, options: { limiter } });
