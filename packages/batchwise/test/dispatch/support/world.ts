@@ -30,6 +30,18 @@ export function ask(content: string, more: Partial<DispatchRequest> = {}): Dispa
   return { id: content, body: { model: "m", messages: [{ role: "user", content }] }, ...more };
 }
 
+/** Calls that the dispatchers of a clock's processes have made of accounts, and all that run. */
+interface Calls {
+  begun: number;
+  open: number;
+}
+
+const calls = new WeakMap<VirtualClock, Calls>();
+
+export function callsOf(time: VirtualClock): Readonly<Calls> {
+  return calls.get(time) ?? { begun: 0, open: 0 };
+}
+
 /**
  * One process: whatever it awaits passes through here, so that it can stop for ever or for a while.
  */
@@ -39,10 +51,14 @@ export class SimProcess {
   #isDead = false;
   #asleepUntil = 0;
   #steppedMs = 0;
+  readonly #calls: Calls;
+  #open = 0;
 
   constructor(time: VirtualClock, skewMs = 0) {
     this.#time = time;
     this.#skewMs = skewMs;
+    this.#calls = calls.get(time) ?? { begun: 0, open: 0 };
+    calls.set(time, this.#calls);
   }
 
   get isDead(): boolean {
@@ -54,6 +70,7 @@ export class SimProcess {
    * sent.
    */
   kill(): void {
+    if (!this.#isDead) this.#calls.open -= this.#open;
     this.#isDead = true;
   }
 
@@ -75,7 +92,22 @@ export class SimProcess {
     monotonic: () => this.#time.now(),
     setTimeout: (callback, delayMs) => this.#time.setTimeout(() => this.#ring(callback), delayMs),
     clearTimeout: (handle) => this.#time.clearTimeout(handle),
+    hold: (work, atMostMs) => this.#count(work, atMostMs !== undefined),
   };
+
+  /** A dispatcher holds calls of its store without a limit, all others with one. */
+  #count<Value>(work: Promise<Value>, isOfAccount: boolean): Promise<Value> {
+    if (this.#isDead) return work;
+    if (isOfAccount) this.#calls.begun += 1;
+    this.#open += 1;
+    this.#calls.open += 1;
+    const end = (): void => {
+      this.#open -= 1;
+      if (!this.#isDead) this.#calls.open -= 1;
+    };
+    work.then(end, end);
+    return work;
+  }
 
   #ring(callback: () => void): void {
     if (this.#isDead) return;
