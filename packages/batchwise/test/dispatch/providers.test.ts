@@ -8,17 +8,15 @@ import {
   fakeFaults,
   fakeProvider,
 } from "batchwise/dispatch/testing";
-import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { Outcome } from "../../src/dispatch/contract/types.ts";
 import { anthropicCase, openaiCase } from "./providers/account-cases.ts";
 import type { Adapter } from "./providers/account-suite.ts";
+import { settler } from "./support/drive.ts";
 import { ask, isAtRest, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Maximum promise jobs and tasks of one call of an official client. */
-const TURNS_A_STEP = 30;
 const REQUESTS = 24;
 
 interface Run {
@@ -26,12 +24,12 @@ interface Run {
   readonly outcomes: readonly Outcome[];
 }
 
-async function runUntil(clock: VirtualClock, condition: () => Promise<boolean>, withinMs: number): Promise<void> {
-  const end = clock.now() + withinMs;
-  while (!(await condition())) {
-    if (clock.now() >= end) throw new Error(`It did not come about within ${withinMs / HOUR} virtual hours.`);
-    for (let turn = 0; turn < TURNS_A_STEP; turn += 1) await clock.settle();
-    await clock.advance(15_000);
+/** Runs virtual time until nothing waits and nothing runs. */
+async function rest({ time, store }: World, fake: FakeProvider, withinMs: number): Promise<void> {
+  const settle = settler(time, fake);
+  for (const end = time.now() + withinMs; !(await isAtRest(store, time.now())); await time.advance(15_000)) {
+    if (time.now() >= end) throw new Error(`It did not come about within ${withinMs / HOUR} virtual hours.`);
+    await settle();
   }
 }
 
@@ -47,7 +45,7 @@ async function run(each: Adapter, options: FakeOptions, faults: readonly FakeFau
   const names = Array.from({ length: REQUESTS }, (_, n) => `request ${n}`);
   await dispatcher.enqueueMany(names.map((name) => ask(name)));
   const answers = Promise.all(names.map((name) => dispatcher.result(name)));
-  await runUntil(here.time, () => isAtRest(here.store, here.time.now()), 96 * HOUR);
+  await rest(here, fake, 96 * HOUR);
   await dispatcher.stop();
   return { fake, outcomes: await answers };
 }
@@ -123,7 +121,7 @@ test("a line that validation blames fails by itself; its neighbours run once", a
   });
   await dispatcher.enqueueMany(["a", "b", "c"].map((name) => ask(name)));
   const answers = Promise.all(["a", "b", "c"].map((name) => dispatcher.result(name)));
-  await runUntil(here.time, () => isAtRest(here.store, here.time.now()), 24 * HOUR);
+  await rest(here, fake, 24 * HOUR);
   await dispatcher.stop();
   expect((await answers).map(({ status, error }) => [status, error?.code])).toEqual([
     ["succeeded", undefined],
@@ -148,7 +146,7 @@ test.each<[string, FakeFault, string[]]>([
       thresholds: { maxRequests: 8 },
     });
     await dispatcher.enqueueMany(Array.from({ length: 8 }, (_, n) => ask(`request ${n}`)));
-    await runUntil(here.time, () => isAtRest(here.store, here.time.now()), 24 * HOUR);
+    await rest(here, fake, 24 * HOUR);
     const batches = await dispatcher.batches();
     expect(batches.map(({ state }) => state)).toEqual(["done"]);
     expect(batches[0]?.orphans.map(({ action }) => action)).toEqual(actions);
