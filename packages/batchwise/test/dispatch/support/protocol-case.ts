@@ -97,6 +97,6 @@ export async function runProtocolCase(
   }
   // The provider finishes whatever it has accepted, late or twice.
   const outcomes = await store.outcomes({ after: 0, limit: 10 });
-  await time.advance(60 * MINUTE);
+  await time.advance(20 * MINUTE);
   return { runs: provider.successes().get("only") ?? 0, accepted: provider.batches.length, outcomes: outcomes.length };
 }
