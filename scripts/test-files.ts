@@ -96,6 +96,7 @@ export const ofSomeCases: string[] = [
   "packages/batchwise/test/dispatch/batches/collect/read-again.test.ts",
   "packages/batchwise/test/dispatch/batches/submit/protocol.test.ts",
   "packages/batchwise/test/dispatch/batches/each-call.test.ts",
+  "packages/batchwise/test/onnx/text/truncation.test.ts",
   "packages/batchwise/test/integration/dispatch/providers/hostile.test.ts",
   "compat/versions/test/typescript.test.ts",
 ];

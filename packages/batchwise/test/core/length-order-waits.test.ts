@@ -123,7 +123,7 @@ test.each([
 ] as const)(
   "against no batching, %s texts: %f x as many, and the slowest wait at most %f x as long",
   async (name, least, most) => {
-    const load = { timesAfter: () => miniLmMs, mixAfter: () => MIXES[name], skipped: 300, measured: 1_500 };
+    const load = { timesAfter: () => miniLmMs, mixAfter: () => MIXES[name], skipped: 300, measured: 1_000 };
     const alone = await serveOften(load, { maxBatchSize: 1 });
     const batched = await serveOften(load, { maxBatchCost: "learn" });
     expect(batched.costPerSecond / alone.costPerSecond).toBeGreaterThan(least);

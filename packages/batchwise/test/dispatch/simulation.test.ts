@@ -11,8 +11,8 @@ const only = process.env.SEED;
  * A second each; `npm run prove -- dispatch-simulation` runs the next 500. Run some thousands after
  * a change of the protocol: `SEEDS=5000`.
  */
-const RUNS = Number(process.env.SEEDS ?? 8);
-const A_TEST = 8;
+const RUNS = Number(process.env.SEEDS ?? 5);
+const A_TEST = 5;
 
 const starts =
   only === undefined ? Array.from({ length: Math.ceil(RUNS / A_TEST) }, (_, index) => index * A_TEST) : [Number(only)];

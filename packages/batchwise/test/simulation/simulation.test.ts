@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Violation } from "./model.ts";
 import { runWorld } from "./run-world.ts";
 
-const GROUPS = 5;
+const GROUPS = 3;
 const WORLDS_A_GROUP = 100;
 
 const replayed = process.env.BATCHWISE_SEED;
