@@ -23,20 +23,23 @@ const REQUIRE = `import { createRequire as createRequireOfBundle } from "node:mo
 const require = createRequireOfBundle(import.meta.url);`;
 
 /**
- * Writes the bundle into the folder and returns the path of its file. Includes packages, except
- * those listed as external. A dynamically imported module runs when it is needed.
+ * Writes the bundle into the folder and returns the path of its file. Includes packages, unless
+ * they are external, and the `threads` that it starts, under the names by which it finds them.
+ * Of a package in CommonJS, a dynamic import has the default export only.
  */
 export async function bundledProgram(
   source: URL,
   folder: string,
   packages: "bundle" | "external" = "bundle",
+  threads: Readonly<Record<string, URL>> = {},
 ): Promise<string> {
+  const name = basename(source.pathname, ".ts");
+  const files = Object.entries({ [name]: source, ...threads }).map(([out, { pathname }]) => ({ in: pathname, out }));
   await build({
-    ...{ entryPoints: [source.pathname], outdir: folder, outExtension: { ".js": ".mjs" } },
+    ...{ entryPoints: files, outdir: folder, outExtension: { ".js": ".mjs" } },
     ...{ bundle: true, format: "esm", platform: "node", target: "node24" },
-    // In parts, of which a command loads its own: a bundle in one file would load the packages of
-    // all commands. Packages in CommonJS do not bear it.
-    splitting: packages === "external",
+    // In parts, of which a process loads only those that it needs.
+    splitting: true,
     packages,
     plugins: [sourceNames],
     // Optional, and not installed.
@@ -47,5 +50,5 @@ export async function bundledProgram(
     ...{ minifyWhitespace: true, minifySyntax: true, legalComments: "none" },
     logLevel: "error",
   });
-  return join(folder, `${basename(source.pathname, ".ts")}.mjs`);
+  return join(folder, `${name}.mjs`);
 }

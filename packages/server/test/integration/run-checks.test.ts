@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmdirSync, symlinkSync, writeFileSync } from "no
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { bundledCommand, startCommandIn } from "../support/command.ts";
+import { startCommandIn } from "../support/command.ts";
 import { ended, Practice, QUICK } from "../support/practice.ts";
 
 const MANY = 2_100;
@@ -105,8 +105,7 @@ test("a client comes from the project of the working folder, and never from abov
   writeFileSync(join(planted, "index.js"), 'console.log("planted");process.exit(7);');
   writeFileSync(join(folder, "in.jsonl"), line("a", "a"));
   const env = { OPENAI_API_KEY: "practice", OPENAI_BASE_URL: practice.url };
-  const run = async () =>
-    ended(startCommandIn({ cwd: folder, env, bundle: await bundledCommand() }, "run", "in.jsonl", "--force", ...QUICK));
+  const run = async () => ended(startCommandIn({ cwd: folder, env }, "run", "in.jsonl", "--force", ...QUICK));
   expect(await run()).toMatchObject({ code: 0 });
   mkdirSync(practice.file("one/.git"));
   expect(await run()).toMatchObject({ code: 0 });

@@ -2,9 +2,10 @@ import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { connect, createServer } from "node:net";
+import { relative } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import { type Command, startCommand, startCommandIn } from "../support/command.ts";
+import { type Command, PROGRAM, startCommand, startCommandIn } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
 
 let folder: string;
@@ -46,8 +47,8 @@ describe("batchwise serve", () => {
 
   test.each([
     [{ npm_command: "start" }, "npx batchwise serve --model path/to/model.onnx"],
-    [{}, "node packages/server/src/cli/main.ts serve --model path/to/model.onnx"],
-  ])("with %j in the environment it says how to start it with a model: %s", async (env, line) => {
+    [{}, `node ${relative(process.cwd(), PROGRAM)} serve --model path/to/model.onnx`],
+  ])("with %j in the environment it says how to start it with a model", async (env, line) => {
     const command = startCommandIn({ env }, "serve", "--model-dir", folder, "--port", "0");
     await urlOf(command);
     await command.prints(/Ctrl-C/);

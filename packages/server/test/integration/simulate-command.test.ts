@@ -1,12 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { bundledCommand, startCommandIn } from "../support/command.ts";
+import { startCommand } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
 import { ended } from "../support/practice.ts";
 
-async function simulate(...args: readonly string[]): ReturnType<typeof ended> {
-  return ended(startCommandIn({ bundle: await bundledCommand() }, "simulate", ...args));
+function simulate(...args: readonly string[]): ReturnType<typeof ended> {
+  return ended(startCommand("simulate", ...args));
 }
 
 test("simulate prints a table of the service that flags describe, and writes a page", async () => {

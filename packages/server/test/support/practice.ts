@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type FakeOptions, type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
 import { afterEachTest } from "../../../../scripts/after-tests.ts";
 import { databaseParent } from "../../../batchwise/test/dispatch/stores/sqlite/folder.ts";
-import { bundledCommand, type Command, startCommandIn } from "./command.ts";
+import { type Command, startCommandIn } from "./command.ts";
 import { temporaryFolder } from "./folders.ts";
 
 /** Options for a provider that answers in seconds, and for a short lease. */
@@ -35,25 +35,18 @@ export class Practice {
   readonly fake: FakeProvider;
   readonly url: string;
   readonly #server: Listening;
-  readonly #bundle: string;
 
-  private constructor(folder: string, fake: FakeProvider, server: Listening, bundle: string) {
+  private constructor(folder: string, fake: FakeProvider, server: Listening) {
     this.folder = folder;
     this.fake = fake;
     this.#server = server;
-    this.#bundle = bundle;
     this.url = `${server.url}/v1`;
   }
 
   static async start(options: FakeOptions = {}): Promise<Practice> {
     const plan = { validateMs: 50, runMs: 100, finalizeMs: 50 };
     const fake = fakeProvider({ plan, ...options });
-    const practice = new Practice(
-      await temporaryFolder(databaseParent()),
-      fake,
-      await fake.listen(),
-      await bundledCommand(),
-    );
+    const practice = new Practice(await temporaryFolder(databaseParent()), fake, await fake.listen());
     open.push(practice);
     return practice;
   }
@@ -90,7 +83,7 @@ export class Practice {
   }
 
   startWith(env: Readonly<Record<string, string>>, ...args: readonly string[]): Command {
-    return startCommandIn({ cwd: this.folder, env, bundle: this.#bundle }, ...args);
+    return startCommandIn({ cwd: this.folder, env }, ...args);
   }
 
   run(input: string, ...args: readonly string[]): Command {

@@ -1,9 +1,10 @@
-// Keeps the servers of one test run, in its own process. keeper-client.ts starts it and sends it
-// requests over HTTP on loopback. It starts a server at the first request for it. When its input
-// ends, that is, when the run ends in any way, it ends every server by its process id and removes
-// its folder.
+// Keeps the servers of one test run, and the bundle of the command, in its own process.
+// keeper-client.ts starts it and sends it requests over HTTP on loopback. It starts a server, and
+// makes the bundle, at the first request for it. When its input ends, that is, when the run ends in
+// any way, it ends every server by its process id and removes its folder.
 
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
@@ -16,7 +17,7 @@ export type Ask =
   | { readonly call: "postgresPlace" | "redisPlace" }
   | { readonly call: "startOwnPostgres"; readonly options: PostgresOptions }
   | { readonly call: "startOwnRedis"; readonly options: RedisOptions }
-  | { readonly call: "prometheusFolder" }
+  | { readonly call: "prometheusFolder" | "commandBundle" }
   | { readonly call: "startPrometheus"; readonly scraped: number }
   | { readonly call: "place" | "killAndRestart" | "stop"; readonly id: number };
 
@@ -32,6 +33,26 @@ type Service = Store | PrometheusService;
 /** Every started or starting server. */
 const all = new Map<number, Promise<Service>>();
 let shared: { postgres?: Promise<Store>; redis?: Promise<Store> } = {};
+
+const SERVER = new URL("../../../../server/", import.meta.url);
+/**
+ * As deep in the package as the sources, because the command finds its package.json and its
+ * packages from there.
+ */
+const BUNDLE = new URL(`dist-${process.pid}/`, SERVER);
+let bundle: Promise<string> | undefined;
+
+async function commandBundle(): Promise<string> {
+  const { bundledProgram } = await import("../../../../../scripts/bundled-program.ts");
+  const sources = new URL("../../../src/", import.meta.url);
+  const threads = {
+    "handler-worker": new URL("threads/handler-worker.ts", sources),
+    "token-handler": new URL("onnx/text/token-handler.ts", sources),
+    "text/vector-handler": new URL("onnx/text/vector-handler.ts", sources),
+    "request-parser-worker": new URL("src/http/embeddings/request-parser-worker.ts", SERVER),
+  };
+  return bundledProgram(new URL("src/cli/main.ts", SERVER), `${BUNDLE.pathname}cli`, "external", threads);
+}
 
 function keep(service: Promise<Service>): number {
   const id = all.size;
@@ -75,6 +96,9 @@ async function answer(ask: Ask): Promise<unknown> {
       return own(startRedis(ask.options));
     case "prometheusFolder":
       return programsFolder();
+    case "commandBundle":
+      bundle ??= commandBundle();
+      return bundle;
     case "startPrometheus":
       return own(startPrometheus(ask.scraped));
     default:
@@ -101,3 +125,4 @@ await once(process.stdin, "end");
 server.close();
 server.closeAllConnections();
 await Promise.allSettled([...all.values()].map(async (service) => (await service).stop()));
+rmSync(BUNDLE, { recursive: true, force: true });

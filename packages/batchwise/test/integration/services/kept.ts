@@ -1,6 +1,6 @@
-// Servers for the integration tests. A place is an empty part of a server that all files of the run
-// share; a file that kills, fills or changes its server has its own. Servers that are not stopped
-// here end with the run.
+// Servers and the bundled command for the integration tests. A place is an empty part of a server
+// that all files of the run share; a file that kills, fills or changes its server has its own.
+// Servers that are not stopped here end with the run.
 
 import { inject } from "vitest";
 import { askKeeper, ownPostgres, ownPrometheus, ownRedis } from "./keeper-client.ts";
@@ -32,4 +32,9 @@ export function startOwnPrometheus(scraped: number): Promise<PrometheusService> 
 /** Runs `promtool` with these arguments. */
 export async function promtool(...args: readonly string[]): Promise<ToolAnswer> {
   return runPromtool(await askKeeper<string>(inject("keeperPort"), { call: "prometheusFolder" }), args);
+}
+
+/** The `batchwise` command's file in a bundle of the sources, which all files of the run share. */
+export function commandBundle(): Promise<string> {
+  return askKeeper(inject("keeperPort"), { call: "commandBundle" });
 }

@@ -125,12 +125,15 @@ async function accountOf({ service, url, storageUrl, leaseMs }: KillWork): Promi
     return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: url }), ...times });
   }
   if (isAtBedrock(service)) {
-    const [{ Bedrock }, { S3 }] = await Promise.all([import("@aws-sdk/client-bedrock"), import("@aws-sdk/client-s3")]);
+    const [{ default: aws }, { default: awsFiles }] = await Promise.all([
+      import("@aws-sdk/client-bedrock"),
+      import("@aws-sdk/client-s3"),
+    ]);
     const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
     const common = { region: "us-east-1", maxAttempts: 1, credentials };
-    const s3 = new S3({ ...common, endpoint: storageUrl, forcePathStyle: true });
+    const s3 = new awsFiles.S3({ ...common, endpoint: storageUrl, forcePathStyle: true });
     const roleArn = "arn:aws:iam::123456789012:role/bedrock-batches";
-    const client = new Bedrock({ ...common, endpoint: url });
+    const client = new aws.Bedrock({ ...common, endpoint: url });
     const storage = s3Storage({ client: s3, bucket: "bucket" });
     return bedrockAccount({ client, storage, roleArn, limits: { minRequests: 1 }, ...times });
   }

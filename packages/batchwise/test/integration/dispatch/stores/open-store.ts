@@ -28,7 +28,7 @@ export async function openStore(place: Place): Promise<OpenStore> {
     pool.on("error", () => {});
     return { store: postgresStore({ pool }), end: () => pool.end() };
   }
-  const { Redis } = await import("ioredis");
-  const client = new Redis({ host: "127.0.0.1", port: place.port });
+  const { default: ioredis } = await import("ioredis");
+  const client = new ioredis.Redis({ host: "127.0.0.1", port: place.port });
   return { store: redisStore({ client, prefix: place.prefix }), end: () => client.quit() };
 }
