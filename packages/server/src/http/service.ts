@@ -16,7 +16,7 @@ import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { RequestParser } from "./embeddings/request-parser.ts";
 import { guarded } from "./monitoring/listeners.ts";
-import { limitConnections } from "./requests/connection-limit.ts";
+import { limitConnections, reportFailedAccepts } from "./requests/connection-limit.ts";
 import { Connections } from "./requests/connections.ts";
 import { readAddress } from "./requests/request-address.ts";
 import { answerUnreadable, explainRefusals } from "./requests/unreadable-requests.ts";
@@ -88,20 +88,25 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   );
   const connections = new Connections(server);
   explainRefusals(server, connections);
-  const connectionLimit = limitConnections(server, options.maxConnections, guarded("onWarning", options.onWarning));
+  const warn = guarded("onWarning", options.onWarning);
+  const connectionLimit = limitConnections(server, options.maxConnections, warn);
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {
     await embedder.close();
     throw error;
   }
+  reportFailedAccepts(server, warn);
   const { port } = server.address() as AddressInfo;
   const stop = async (): Promise<void> => {
     const { drainDelayMs = 0, drainTimeoutMs = DEFAULT_DRAIN_TIMEOUT_MS } = options;
     if (drainDelayMs > 0) await sleep(drainDelayMs);
     draining = true;
-    await drain(server, connections, embedder, drainTimeoutMs);
-    await parser.close();
+    try {
+      await drain(server, connections, embedder, drainTimeoutMs);
+    } finally {
+      await parser.close();
+    }
   };
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,

@@ -1,7 +1,7 @@
 // More connections than the process can have open.
 
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { type AddressInfo, connect, Server, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { startCommandIn } from "../support/command.ts";
 import { temporaryFolder } from "../support/folders.ts";
@@ -44,6 +44,22 @@ test("connections beyond maxConnections are closed at once, counted, and reporte
   await expect.poll(() => droppedAt(service.url).catch(() => -1)).toBeGreaterThanOrEqual(7);
   expect(warnings).toEqual([expect.stringMatching(/^A connection was closed because 5 are open; 1 since the start\./)]);
 });
+
+test("a service goes on where the system fails to accept a connection, and reports it once a minute", async () => {
+  const warnings: string[] = [];
+  const service = await startSmall({ onWarning: (message) => warnings.push(message) });
+  const server = serverOn(service.port);
+  // As Node.js does for an error of accept(2), such as ENOBUFS.
+  for (let count = 0; count < 3; count += 1) server.emit("error", new Error("accept ENOBUFS"));
+  expect(warnings).toEqual(["A connection could not be accepted: accept ENOBUFS."]);
+  expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+});
+
+function serverOn(port: number): Server {
+  const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(): unknown[] };
+  const found = handles().find((one) => one instanceof Server && (one.address() as AddressInfo | null)?.port === port);
+  return found as Server;
+}
 
 test("a process with few descriptors serves those that it can, and says why it closes the others", async () => {
   const folder = await temporaryFolder();

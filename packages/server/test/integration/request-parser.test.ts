@@ -4,6 +4,7 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createApp } from "../../src/http/app.ts";
 import { RequestParser } from "../../src/http/embeddings/request-parser.ts";
+import { startService } from "../../src/http/service.ts";
 import { openEmbedder } from "../support/embedders.ts";
 import { smallEncoder } from "../support/small-encoder.ts";
 
@@ -33,6 +34,20 @@ function countSent(): () => number {
   onTestFinished(() => post.mockRestore());
   return () => post.mock.calls.filter(([message]) => message instanceof Uint8Array).length;
 }
+
+test("a service whose model cannot be closed ends the thread that reads large bodies", async () => {
+  const { embedder, url, close } = await startService({ ...(await smallEncoder()), workers: 1, port: 0 });
+  const closeModel = embedder.close.bind(embedder);
+  vi.spyOn(embedder, "close").mockImplementationOnce(async () => {
+    await closeModel();
+    throw new Error("not released");
+  });
+  const ended = vi.spyOn(RequestParser.prototype, "close");
+  onTestFinished(() => ended.mockRestore());
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  await expect(close()).rejects.toThrow("not released");
+  expect(ended).toHaveBeenCalledOnce();
+});
 
 describe("the thread that reads large bodies", () => {
   test("fails its current and waiting requests when it is closed, and is replaced for the next", async () => {

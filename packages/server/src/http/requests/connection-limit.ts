@@ -32,24 +32,40 @@ export function limitConnections(
   const possible = possibleConnections();
   const limit = asked ?? possible;
   let dropped = 0;
-  let reportedAt = Number.NEGATIVE_INFINITY;
+  const reportSeldom = onceAMinute(report);
   if (limit !== undefined) server.maxConnections = limit;
   if (asked !== undefined && possible !== undefined && asked > possible) {
     report(`${asked} connections may be open, but the process's limit on open files leaves room for ${possible}.`);
   }
   server.on("drop", () => {
     dropped += 1;
-    const now = performance.now();
-    if (now - reportedAt < REPORT_EVERY_MS) return;
-    reportedAt = now;
     const more = "Raise --max-connections, or the limit on open files (ulimit -n), or start more processes.";
-    report(`A connection was closed because ${limit} are open; ${dropped} since the start. ${more}`);
+    reportSeldom(`A connection was closed because ${limit} are open; ${dropped} since the start. ${more}`);
   });
   return {
     limit,
     get dropped() {
       return dropped;
     },
+  };
+}
+
+/**
+ * Reports errors of accepting a connection, such as ENOBUFS, which would end the process. Call it
+ * when the server listens: an earlier error is one of listening.
+ */
+export function reportFailedAccepts(server: Server, report: (message: string) => void): void {
+  const reportSeldom = onceAMinute(report);
+  server.on("error", ({ message }) => reportSeldom(`A connection could not be accepted: ${message}.`));
+}
+
+function onceAMinute(report: (message: string) => void): (message: string) => void {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  return (message) => {
+    const now = performance.now();
+    if (now - reportedAt < REPORT_EVERY_MS) return;
+    reportedAt = now;
+    report(message);
   };
 }
 
