@@ -5,43 +5,11 @@
 import { bindMethods } from "../core/contract/bind-methods.ts";
 import { Sealer } from "./batches/seal/sealer.ts";
 import { Workers } from "./batches/workers.ts";
-import type { Estimate } from "./contract/cost.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
 import type { DispatcherOptions } from "./contract/dispatcher-options.ts";
 import { DispatchError } from "./contract/errors.ts";
-import type { DispatcherEventName, DispatcherListener } from "./contract/events.ts";
-import type {
-  CancelCounts,
-  CancelFilter,
-  DueReport,
-  PollFilter,
-  RequestPage,
-  RequestsOptions,
-  RetryFilter,
-  RetryRequestsOptions,
-  RunDueOptions,
-  UsageFilter,
-  UsageRecord,
-} from "./contract/operations.ts";
-import type {
-  BatchFilter,
-  BatchLine,
-  BatchRecord,
-  CancelResult,
-  DeadLetter,
-  DeadLettersOptions,
-  DispatcherStats,
-  DispatchRequest,
-  Enqueued,
-  EnqueuedMany,
-  LaneRef,
-  LoggedOutcome,
-  Outcome,
-  OutcomesOptions,
-  PruneOptions,
-  PruneResult,
-  RedeliverOptions,
-} from "./contract/types.ts";
+import type { CancelCounts, CancelFilter } from "./contract/operations.ts";
+import type { CancelResult } from "./contract/types.ts";
 import { Life } from "./doors/due/life.ts";
 import { batchRecord } from "./format/payload.ts";
 import { adopt } from "./operate/adopt.ts";
@@ -62,7 +30,7 @@ import {
 } from "./operate/operator-options.ts";
 import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./operate/pausing.ts";
 import { pollNow } from "./operate/poll-now.ts";
-import { type RowOf, retryRequests } from "./operate/retry-requests.ts";
+import { retryRequests } from "./operate/retry-requests.ts";
 import { dispatcherStats } from "./operate/stats.ts";
 import {
   abandonOptions,
@@ -77,7 +45,7 @@ import {
 } from "./options/call-options.ts";
 import { type ResolvedOptions, resolveOptions } from "./options/resolve-options.ts";
 import { Enqueuer } from "./requests/enqueue/enqueuer.ts";
-import { type EstimateInput, estimate } from "./requests/estimate/estimator.ts";
+import { estimate } from "./requests/estimate/estimator.ts";
 import { readDeadLetters, redeliver } from "./requests/outcomes/dead-letters.ts";
 import { OutcomeReader } from "./requests/outcomes/outcome-reader.ts";
 import { prune } from "./requests/prune.ts";
@@ -133,191 +101,127 @@ export function createDispatcherParts(options: ResolvedOptions): DispatcherParts
   return whole;
 }
 
-class StoreDispatcher implements Dispatcher {
-  readonly #runtime: Runtime;
-  readonly #workers: Workers;
-  readonly #sealer: Sealer;
-  readonly #reader: OutcomeReader;
-  readonly #life: Life;
-  readonly #enqueuer: Enqueuer;
+type OwnParts = Omit<DispatcherParts, "dispatcher">;
 
-  constructor({ runtime, workers, sealer, enqueuer, reader }: Omit<DispatcherParts, "dispatcher">) {
-    this.#runtime = runtime;
-    this.#workers = workers;
-    this.#sealer = sealer;
-    this.#enqueuer = enqueuer;
-    this.#reader = reader;
-    this.#life = new Life({ runtime, workers, sealer }, reader);
+class StoreDispatcher implements Dispatcher {
+  readonly #parts: OwnParts & { readonly life: Life };
+
+  constructor(parts: OwnParts) {
+    this.#parts = { ...parts, life: new Life(parts, parts.reader) };
     bindMethods(this);
   }
 
-  async start(): Promise<void> {
-    this.#refuseWhenStopped();
-    return this.#life.start();
-  }
+  readonly start: Dispatcher["start"] = async () => this.#running.life.start();
 
-  stop(): Promise<void> {
-    return this.#life.stop();
-  }
+  readonly stop: Dispatcher["stop"] = () => this.#parts.life.stop();
 
-  async runDue(options: RunDueOptions): Promise<DueReport> {
+  readonly runDue: Dispatcher["runDue"] = async (options) => {
     const plan = runDueOptions(options);
-    this.#refuseWhenStopped();
-    return this.#life.runDue(plan);
-  }
+    return this.#running.life.runDue(plan);
+  };
 
-  async enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued> {
-    this.#refuseWhenStopped();
-    return this.#enqueuer.one(request);
-  }
+  readonly enqueue: Dispatcher["enqueue"] = async (request) => this.#running.enqueuer.one(request);
 
-  async enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany> {
-    this.#refuseWhenStopped();
-    return this.#enqueuer.many(requests);
-  }
+  readonly enqueueMany: Dispatcher["enqueueMany"] = async (requests) => this.#running.enqueuer.many(requests);
 
-  async estimate(requests: EstimateInput): Promise<Estimate> {
-    return estimate(this.#runtime.options, requests);
-  }
+  readonly estimate: Dispatcher["estimate"] = async (requests) => estimate(this.#parts.runtime.options, requests);
 
-  flush(): void {
-    this.#refuseWhenStopped();
-    this.#sealer.flush();
-  }
+  readonly flush: Dispatcher["flush"] = () => this.#running.sealer.flush();
 
-  async result(id: string, options: { readonly signal?: AbortSignal } = {}): Promise<Outcome> {
+  readonly result: Dispatcher["result"] = async (id, options = {}) => {
     checkResultOptions(options);
-    return this.#reader.result(id, options.signal);
-  }
+    return this.#parts.reader.result(id, options.signal);
+  };
 
-  outcomes(options: OutcomesOptions = {}): AsyncIterableIterator<LoggedOutcome> {
-    return this.#reader.outcomes(outcomesOptions(options));
-  }
+  readonly outcomes: Dispatcher["outcomes"] = (options = {}) => this.#parts.reader.outcomes(outcomesOptions(options));
 
   cancel(id: string): Promise<CancelResult>;
   cancel(which: readonly string[] | CancelFilter): Promise<CancelCounts>;
   async cancel(which: string | readonly string[] | CancelFilter): Promise<CancelResult | CancelCounts> {
-    this.#refuseWhenStopped();
-    if (typeof which === "string") return cancelOne(this.#runtime, this.#startedWorkers, which);
-    return cancelMany(this.#runtime, this.#startedWorkers, cancelWhich(which));
+    const { runtime, life, workers } = this.#running;
+    // Stopping a batch early is optional: a process that only enqueues leaves it to running loops.
+    const started = life.isStarted ? workers : null;
+    if (typeof which === "string") return cancelOne(runtime, started, which);
+    return cancelMany(runtime, started, cancelWhich(which));
   }
 
-  async retry(which: string | readonly string[] | RetryFilter, options: RetryRequestsOptions = {}): Promise<number> {
-    this.#refuseWhenStopped();
+  readonly retry: Dispatcher["retry"] = async (which, options = {}) => {
+    const { runtime, enqueuer } = this.#running;
     const chosen = typeof which === "string" ? [which] : retryWhich(which);
-    const rowOf: RowOf = (...given) => this.#enqueuer.correctedRowOf(...given);
-    return retryRequests(this.#runtime, chosen, retryOptions(chosen, options), rowOf);
-  }
+    return retryRequests(runtime, chosen, retryOptions(chosen, options), (...row) => enqueuer.correctedRowOf(...row));
+  };
 
-  async requests(options: RequestsOptions = {}): Promise<RequestPage> {
-    return findRequests(this.#runtime, requestsOptions(options));
-  }
+  readonly requests: Dispatcher["requests"] = async (options = {}) =>
+    findRequests(this.#parts.runtime, requestsOptions(options));
 
-  async requeue(keys: string | readonly string[]): Promise<number> {
-    this.#refuseWhenStopped();
-    return this.#workers.requeue(keysOf(keys));
-  }
+  readonly requeue: Dispatcher["requeue"] = async (keys) => this.#running.workers.requeue(keysOf(keys));
 
-  async resume(keys: string | readonly string[]): Promise<number> {
-    this.#refuseWhenStopped();
-    return this.#workers.resume(keysOf(keys));
-  }
+  readonly resume: Dispatcher["resume"] = async (keys) => this.#running.workers.resume(keysOf(keys));
 
-  async cancelBatch(key: string): Promise<number> {
-    this.#refuseWhenStopped();
-    const { count, isQuarantined } = await cancelMembers(this.#runtime, key);
+  readonly cancelBatch: Dispatcher["cancelBatch"] = async (key) => {
+    const { runtime, life, workers } = this.#running;
+    const { count, isQuarantined } = await cancelMembers(runtime, key);
     // The store ends requeued requests with a pending cancel as cancelled.
-    if (isQuarantined) await abandon(this.#runtime, key, "requeue");
-    else if (this.#life.isStarted) await this.#workers.hurry([key]);
+    if (isQuarantined) await abandon(runtime, key, "requeue");
+    else if (life.isStarted) await workers.hurry([key]);
     return count;
-  }
+  };
 
-  async abandon(key: string, options: { readonly requests: "end" | "requeue" }): Promise<number> {
-    this.#refuseWhenStopped();
-    return abandon(this.#runtime, key, abandonOptions(options).requests);
-  }
+  readonly abandon: Dispatcher["abandon"] = async (key, options) =>
+    abandon(this.#running.runtime, key, abandonOptions(options).requests);
 
-  async adopt(key: string, providerBatchId: string): Promise<BatchRecord> {
-    this.#refuseWhenStopped();
+  readonly adopt: Dispatcher["adopt"] = async (key, providerBatchId) => {
+    const { runtime } = this.#running;
     checkName("key", key);
     checkName("providerBatchId", providerBatchId);
-    return adopt(this.#runtime, key, providerBatchId);
-  }
+    return adopt(runtime, key, providerBatchId);
+  };
 
-  async pauseAccount(name: string, reason?: string): Promise<boolean> {
-    this.#refuseWhenStopped();
-    return pauseAccount(this.#runtime, name, reasonOf(reason));
-  }
+  readonly pauseAccount: Dispatcher["pauseAccount"] = async (name, reason) =>
+    pauseAccount(this.#running.runtime, name, reasonOf(reason));
 
-  async resumeAccount(name: string): Promise<boolean> {
-    this.#refuseWhenStopped();
-    return resumeAccount(this.#runtime, name);
-  }
+  readonly resumeAccount: Dispatcher["resumeAccount"] = async (name) => resumeAccount(this.#running.runtime, name);
 
-  async pauseLane(lane: LaneRef, reason?: string): Promise<boolean> {
-    this.#refuseWhenStopped();
-    return pauseLane(this.#runtime, laneRef(lane), reasonOf(reason));
-  }
+  readonly pauseLane: Dispatcher["pauseLane"] = async (lane, reason) =>
+    pauseLane(this.#running.runtime, laneRef(lane), reasonOf(reason));
 
-  async resumeLane(lane: LaneRef): Promise<boolean> {
-    this.#refuseWhenStopped();
-    return resumeLane(this.#runtime, laneRef(lane));
-  }
+  readonly resumeLane: Dispatcher["resumeLane"] = async (lane) => resumeLane(this.#running.runtime, laneRef(lane));
 
-  async pollNow(which: PollFilter): Promise<number> {
-    this.#refuseWhenStopped();
-    return pollNow(this.#runtime, pollFilter(which));
-  }
+  readonly pollNow: Dispatcher["pollNow"] = async (which) => pollNow(this.#running.runtime, pollFilter(which));
 
-  async usage(filter: UsageFilter = {}): Promise<UsageRecord[]> {
-    return usageBy(this.#runtime, usageFilter(filter));
-  }
+  readonly usage: Dispatcher["usage"] = async (filter = {}) => usageBy(this.#parts.runtime, usageFilter(filter));
 
-  async batches(filter: BatchFilter = {}): Promise<BatchRecord[]> {
+  readonly batches: Dispatcher["batches"] = async (filter = {}) => {
     checkBatchFilter(filter);
-    const rows = await this.#runtime.store.batches({ limit: BATCHES_SHOWN, ...filter });
+    const rows = await this.#parts.runtime.store.batches({ limit: BATCHES_SHOWN, ...filter });
     return rows.map(batchRecord);
-  }
+  };
 
-  async deadLetters(options: DeadLettersOptions = {}): Promise<DeadLetter[]> {
-    return readDeadLetters(this.#runtime, deadLettersOptions(options));
-  }
+  readonly deadLetters: Dispatcher["deadLetters"] = async (options = {}) =>
+    readDeadLetters(this.#parts.runtime, deadLettersOptions(options));
 
-  async redeliver(options: RedeliverOptions = {}): Promise<number> {
-    this.#refuseWhenStopped();
-    return redeliver(this.#runtime, redeliverOptions(options));
-  }
+  readonly redeliver: Dispatcher["redeliver"] = async (options = {}) =>
+    redeliver(this.#running.runtime, redeliverOptions(options));
 
-  async prune(options: PruneOptions): Promise<PruneResult> {
-    this.#refuseWhenStopped();
-    return prune(this.#runtime, pruneOptions(options));
-  }
+  readonly prune: Dispatcher["prune"] = async (options) => prune(this.#running.runtime, pruneOptions(options));
 
-  async stats(): Promise<DispatcherStats> {
-    const { store, clock, options } = this.#runtime;
-    const limit = options.thresholds.maxRequests;
-    const probe = await store.probe(limit, clock.now());
-    const held = await heldUntil(this.#runtime, probe);
-    return dispatcherStats(probe, limit, await this.#runtime.readPauses(), this.#runtime, held);
-  }
+  readonly stats: Dispatcher["stats"] = async () => {
+    const { runtime } = this.#parts;
+    const limit = runtime.options.thresholds.maxRequests;
+    const probe = await runtime.store.probe(limit, runtime.clock.now());
+    const held = await heldUntil(runtime, probe);
+    return dispatcherStats(probe, limit, await runtime.readPauses(), runtime, held);
+  };
 
-  on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void {
-    return this.#runtime.events.on(event, listener);
-  }
+  readonly on: Dispatcher["on"] = (event, listener) => this.#parts.runtime.events.on(event, listener);
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
-  /**
-   * Null in a process that only enqueues: stopping a batch early is optional and left to running
-   * loops.
-   */
-  get #startedWorkers(): Workers | null {
-    return this.#life.isStarted ? this.#workers : null;
-  }
-
-  #refuseWhenStopped(): void {
-    if (this.#runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
+  /** The parts. Throws once the dispatcher is stopped. */
+  get #running(): OwnParts & { readonly life: Life } {
+    if (this.#parts.runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
+    return this.#parts;
   }
 }
