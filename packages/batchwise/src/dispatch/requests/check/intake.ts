@@ -169,32 +169,19 @@ class Row implements NewRequest {
   readonly body: string;
   readonly price: number;
 
-  constructor({
-    id,
-    digest,
-    lane,
-    priority,
-    tenant,
-    job,
-    deadlineAt,
-    bytes,
-    tokens,
-    metadata,
-    body,
-    price = 0,
-  }: NewRequest) {
-    this.id = id;
-    this.digest = digest;
-    this.lane = lane;
-    this.priority = priority;
-    this.tenant = tenant;
-    this.job = job;
-    this.deadlineAt = deadlineAt;
-    this.bytes = bytes;
-    this.tokens = tokens;
-    this.metadata = metadata;
-    this.body = body;
-    this.price = price;
+  constructor(row: NewRequest) {
+    this.id = row.id;
+    this.digest = row.digest;
+    this.lane = row.lane;
+    this.priority = row.priority;
+    this.tenant = row.tenant;
+    this.job = row.job;
+    this.deadlineAt = row.deadlineAt;
+    this.bytes = row.bytes;
+    this.tokens = row.tokens;
+    this.metadata = row.metadata;
+    this.body = row.body;
+    this.price = row.price ?? 0;
   }
 }
 

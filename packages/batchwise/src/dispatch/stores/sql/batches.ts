@@ -216,39 +216,16 @@ export function* batchFigures(done: number): Steps<Pick<Probe, "batches" | "inBa
   return { batches, inBatches, batchDueAt };
 }
 
-interface RawOrphan {
-  readonly batch: number;
-  readonly provider_batch_id: string;
-  readonly seen_at: number;
-  readonly action: Orphan["action"];
-}
-
 function* withOrphans(dialect: Dialect, batches: readonly RawBatch[]): Steps<BatchRow[]> {
   if (batches.length === 0) return [];
-  const orphans = yield* all<RawOrphan>(
-    `SELECT batch, provider_batch_id, seen_at, action FROM batchwise_orphan
+  const orphans = yield* all<Orphan & { readonly batch: number }>(
+    `SELECT batch, provider_batch_id AS "providerBatchId", seen_at AS "seenAt", action FROM batchwise_orphan
      WHERE ${dialect.among("batch", "bigint")} ORDER BY seen_at, provider_batch_id`,
     batches.map(({ id }) => id),
   );
-  return batches.map((raw) =>
-    batchRow(
-      raw,
-      orphans.filter(({ batch }) => batch === raw.id),
-    ),
-  );
-}
-
-function batchRow(
-  { id: _id, payers: _payers, reserved: _reserved, ...raw }: RawBatch,
-  orphans: readonly RawOrphan[],
-): BatchRow {
-  return {
+  return batches.map(({ id, payers: _payers, reserved: _reserved, ...raw }) => ({
     ...raw,
     ...{ verified: Boolean(raw.verified), inline: raw.inline === null ? null : Boolean(raw.inline) },
-    orphans: orphans.map((row) => ({
-      providerBatchId: row.provider_batch_id,
-      seenAt: row.seen_at,
-      action: row.action,
-    })),
-  };
+    orphans: orphans.flatMap(({ batch, ...orphan }) => (batch === id ? [orphan] : [])),
+  }));
 }

@@ -7,39 +7,25 @@ import type {
   OutcomeQuery,
   OutcomeRow,
 } from "../../contract/store/outcome-rows.ts";
-import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Dialect, Ending } from "./dialect.ts";
 import { atMost } from "./statement.ts";
 import { all, runAll, type Steps } from "./steps.ts";
 import { UsageAdditions } from "./usage.ts";
 
-interface RawOutcome {
-  readonly cursor: number;
-  readonly id: string;
-  readonly status: OutcomeStatus;
-  readonly payload: string;
-  readonly attempts: number;
-  readonly generation: number;
-  readonly recorded_at: number;
-  readonly tenant: string;
-  readonly job: string;
-  readonly batch_key: string | null;
-  readonly code: string | null;
-  readonly metadata: string | null;
-}
+type RawOutcome = Omit<OutcomeRow, "deliveries">;
 
 const OUTCOME = `
-  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, o.recorded_at, r.tenant, r.job, o.code,
-    e.key AS batch_key, t.metadata
+  SELECT o.cursor, r.id, o.status, o.payload, o.attempts, r.generation, r.tenant, r.job, o.code, t.metadata,
+    o.recorded_at AS "recordedAt", e.key AS "batchKey"
   FROM batchwise_outcome o JOIN batchwise_request r ON r.seq = o.seq JOIN batchwise_body t ON t.seq = o.seq
   LEFT JOIN batchwise_batch e ON e.id = o.batch`;
 
 export function* readOutcomes(dialect: Dialect, query: OutcomeQuery): Steps<OutcomeRow[]> {
   const raws = "after" in query ? yield* outcomesAfter(dialect, query) : yield* byIds(dialect, query.ids);
-  if (!query.deliveries) return raws.map((raw) => outcomeRow(raw, null));
+  if (!query.deliveries) return raws.map((raw) => ({ ...raw, deliveries: null }));
   const cursors = raws.map(({ cursor }) => cursor);
   const deliveries = yield* deliveryStates(dialect, cursors);
-  return raws.map((raw) => outcomeRow(raw, deliveries.get(raw.cursor) ?? []));
+  return raws.map((raw) => ({ ...raw, deliveries: deliveries.get(raw.cursor) ?? [] }));
 }
 
 function outcomesAfter(dialect: Dialect, query: Extract<OutcomeQuery, { after: number }>): Steps<RawOutcome[]> {
@@ -77,29 +63,16 @@ export function* withOutcomes(dialect: Dialect, taken: readonly Taken[]): Steps<
   if (taken.length === 0) return [];
   const cursors = [...new Set(taken.map(({ cursor }) => cursor))];
   const raws = yield* all<RawOutcome>(`${OUTCOME} WHERE ${dialect.among("o.cursor", "bigint")}`, cursors);
-  const outcomes = new Map(raws.map((raw) => [raw.cursor, outcomeRow(raw, null)]));
+  const outcomes = new Map(raws.map((raw) => [raw.cursor, { ...raw, deliveries: null }]));
   return taken.flatMap(({ cursor, sink, attempt }) => {
     const outcome = outcomes.get(cursor);
     return outcome === undefined ? [] : { sink, attempt, outcome };
   });
 }
 
-function outcomeRow(raw: RawOutcome, deliveries: OutcomeRow["deliveries"]): OutcomeRow {
-  const { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata } = raw;
-  const facts = { cursor, id, status, payload, attempts, generation, tenant, job, code, metadata };
-  const place = { batchKey: raw.batch_key, recordedAt: raw.recorded_at };
-  return { ...facts, ...place, deliveries };
-}
-
 export interface RawDelivery extends Taken {
   readonly state: DeliveryState["state"];
   readonly next_at: number;
-}
-
-interface RawLog extends Taken {
-  readonly at: number;
-  readonly status_code: number | null;
-  readonly error: string | null;
 }
 
 /** The delivery logs of these outcomes, with names of sinks. */
@@ -109,15 +82,13 @@ function* deliveryStates(dialect: Dialect, cursors: readonly number[]): Steps<Ma
     `SELECT cursor, sink, state, attempt, next_at FROM batchwise_delivery WHERE ${among}`,
     cursors,
   );
-  const logs = yield* all<RawLog>(
-    `SELECT cursor, sink, attempt, at, status_code, error FROM batchwise_delivery_log WHERE ${among}
+  const logs = yield* all<Taken & DeliveryLogRow>(
+    `SELECT cursor, sink, attempt, at, status_code AS "statusCode", error FROM batchwise_delivery_log WHERE ${among}
      ORDER BY at, attempt`,
     cursors,
   );
   const byDelivery = new Map<string, DeliveryLogRow[]>(rows.map((row) => [keyOf(row), []]));
-  for (const { attempt, at, status_code, error, ...place } of logs) {
-    byDelivery.get(keyOf(place))?.push({ attempt, at, statusCode: status_code, error });
-  }
+  for (const { cursor, sink, ...log } of logs) byDelivery.get(keyOf({ cursor, sink }))?.push(log);
   const states = new Map<number, DeliveryState[]>(cursors.map((cursor) => [cursor, []]));
   for (const row of rows.sort((a, b) => (a.sink < b.sink ? -1 : 1))) {
     const { sink, state, attempt, next_at } = row;
