@@ -53,19 +53,13 @@ export function* readUsage({ tenant, job }: UsageQuery): Steps<UsageRow[]> {
   const filters = [...(tenant === undefined ? [] : ["tenant = ?"]), ...(job === undefined ? [] : ["job = ?"])];
   const where = filters.length === 0 ? "" : ` WHERE ${filters.join(" AND ")}`;
   const values = [...(tenant === undefined ? [] : [tenant]), ...(job === undefined ? [] : [job])];
-  return (yield* all<RawUsage>(`SELECT * FROM batchwise_usage${where}`, ...values)).map(usageRow);
-}
-
-/** A row as the database returns it. */
-type RawUsage = { readonly tenant: string; readonly job: string; readonly lane: string } & {
-  readonly [Name in Column]: number;
-};
-
-function usageRow(raw: RawUsage): UsageRow {
-  const { tenant, job, lane, requests, succeeded, failed, cancelled, expired } = raw;
-  return {
-    ...{ tenant, job, lane, requests, ended: { succeeded, failed, cancelled, expired } },
-    ...{ inputTokens: raw.input_tokens, cachedTokens: raw.cached_tokens },
-    ...{ outputTokens: raw.output_tokens, reasoningTokens: raw.reasoning_tokens },
-  };
+  const rows = yield* all<Omit<UsageRow, "ended"> & UsageRow["ended"]>(
+    `SELECT tenant, job, lane, requests, succeeded, failed, cancelled, expired, input_tokens AS "inputTokens",
+       cached_tokens AS "cachedTokens", output_tokens AS "outputTokens", reasoning_tokens AS "reasoningTokens"
+     FROM batchwise_usage${where}`,
+    ...values,
+  );
+  return rows.map(({ succeeded, failed, cancelled, expired, ...row }) => {
+    return { ...row, ended: { succeeded, failed, cancelled, expired } };
+  });
 }

@@ -1,6 +1,6 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
-import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { LedgerLimits, LedgerRow } from "../../contract/store/ledger-rows.ts";
 import type { LaneRow, Probe } from "../../contract/store/probe.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { batchFigures } from "../sql/batches.ts";
@@ -109,25 +109,10 @@ function laneRow(db: Connection, id: number, lane: string, limit: number, now: n
   };
 }
 
-interface LearnedRow {
-  readonly name: string;
-  readonly learned_tokens: number | null;
-  readonly learned_at: number | null;
-  readonly blocked_until: number;
-  readonly strikes: number;
-  readonly note: string | null;
-  readonly outage: string | null;
-}
-
 function ledgerRows(db: Connection, now: number): LedgerRow[] {
-  return db.all<LearnedRow>("SELECT * FROM batchwise_ledger ORDER BY name").map((row) => ({
-    name: row.name,
-    ...db.follow(bookedOn(row.name, now)),
-    learnedTokens: row.learned_tokens,
-    learnedAt: row.learned_at,
-    blockedUntil: row.blocked_until,
-    strikes: row.strikes,
-    note: row.note,
-    outage: row.outage,
-  }));
+  const rows = db.all<Omit<LedgerRow, keyof LedgerLimits>>(
+    `SELECT name, learned_tokens AS "learnedTokens", learned_at AS "learnedAt", blocked_until AS "blockedUntil",
+       strikes, note, outage FROM batchwise_ledger ORDER BY name`,
+  );
+  return rows.map((row) => ({ ...row, ...db.follow(bookedOn(row.name, now)) }));
 }
