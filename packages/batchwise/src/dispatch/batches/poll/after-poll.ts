@@ -22,7 +22,7 @@ const STUCK_POLL_MOST_MS = 60 * MINUTE;
 const NEARLY_DONE = 0.9;
 const NEARLY_AGE = 0.01;
 /**
- * Looks in a row, and the time between the first and the last, after which a batch counts as vanished.
+ * Looks in a row, and the time from the first to the last, after which a batch has vanished.
  */
 const VANISHED_LOOKS = 6;
 const VANISHED_MS = 10 * MINUTE;
