@@ -28,7 +28,7 @@ export const alone: string[] = [
   "packages/batchwise/test/integration/{event-loop,gather}.test.ts",
   "packages/batchwise/test/integration/limits/redis-limiter-fleet.test.ts",
   "packages/batchwise/test/integration/threads/{share-batcher,thread-handler}.test.ts",
-  "packages/server/test/integration/http-large-bodies.test.ts",
+  "packages/server/test/integration/{http-large-bodies,long-texts}.test.ts",
 ];
 
 /** Files that take ten seconds or more, longest first. */
@@ -53,7 +53,6 @@ export const slow: string[] = [
   "packages/batchwise/test/integration/dispatch/redis/redis-store.test.ts",
   "packages/server/test/integration/serve-command.test.ts",
   "packages/server/test/integration/service.test.ts",
-  "packages/server/test/integration/long-texts.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres/postgres-fleet.test.ts",
   "compat/models/test/text-lines.test.ts",
   "compat/runtimes/test/node-20.test.ts",
