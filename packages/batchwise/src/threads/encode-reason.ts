@@ -141,7 +141,7 @@ function ownOf(error: Error): Record<string, unknown> {
  * The clone of a value; undefined if it has none. The clone is sent, because it is plain data: a
  * getter of the value may return something else when it is sent.
  */
-function cloneOf(value: unknown): { readonly value: unknown } | undefined {
+export function cloneOf(value: unknown): { readonly value: unknown } | undefined {
   try {
     return { value: structuredClone(value) };
   } catch {

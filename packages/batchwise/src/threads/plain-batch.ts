@@ -2,6 +2,7 @@
 // are sent without it.
 
 import type { BatchContext } from "../core/contract/types.ts";
+import { cloneOf } from "./encode-reason.ts";
 import { pack } from "./pack.ts";
 import type { PlainContext, ToThread } from "./thread-protocol.ts";
 
@@ -61,16 +62,9 @@ function sendCloneable(task: string, items: readonly unknown[], context: PlainCo
       continue;
     }
     indexes.push(index);
-    requests.push(withClonedContext(context.requests[index] as PlainContext["requests"][number]));
+    const request = context.requests[index] as PlainContext["requests"][number];
+    requests.push({ ...request, context: cloneOf(request.context)?.value });
   }
   if (indexes.length > 0) post({ type: "run", task, items: kept, context: { ...context, requests } }, []);
   return { indexes, errors };
-}
-
-function withClonedContext(request: PlainContext["requests"][number]): PlainContext["requests"][number] {
-  try {
-    return { ...request, context: structuredClone(request.context) };
-  } catch {
-    return { ...request, context: undefined };
-  }
 }
