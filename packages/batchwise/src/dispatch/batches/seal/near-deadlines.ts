@@ -57,24 +57,20 @@ export async function lookAtDeadlines(
 }
 
 /**
- * Moves at most so many, by default to the urgent lane; the sealer looks again at once. False if
- * these are fewer than `least`: then they stay.
+ * Moves at most so many, by default to the urgent lane; the sealer looks again at once. Returns
+ * whether it has moved any: if they are fewer than `least`, they stay.
  */
 export async function moveBefore(
   { store, clock, sinks, sealing, prospects }: Runtime,
   { lane }: LaneRow,
   before: number,
   most: number,
-  to: string = urgentLane(parseLane(lane)),
-  least = 1,
+  { to = urgentLane(parseLane(lane)), least = 1 }: { readonly to?: string; readonly least?: number },
 ): Promise<boolean> {
-  const limit = Math.min(most, MOVED_AT_ONCE);
-  const moved = (await store.amend({ kind: "move", lane, to, before, limit }, sinks, clock.now())).length;
-  if (moved > 0 && moved < least) {
-    await store.amend({ kind: "move", lane: to, to: lane, before: null, limit: moved }, sinks, clock.now());
-    return false;
-  }
+  const change = { kind: "move", lane, to, before, limit: Math.min(most, MOVED_AT_ONCE), least } as const;
+  const moved = (await store.amend(change, sinks, clock.now())).length;
+  if (moved === 0) return false;
   prospects.moved(to, moved);
-  if (moved > 0) sealing.wake();
+  sealing.wake();
   return true;
 }

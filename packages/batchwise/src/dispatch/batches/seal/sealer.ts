@@ -149,6 +149,7 @@ export class Sealer {
     this.#runtime.prospects.beginTurn(probe.lanes);
     await this.#priming.beginTurn(probe.lanes, now);
     this.#looks.clear();
+    for (const [lane, until] of this.#tooFewUntil) if (until <= now) this.#tooFewUntil.delete(lane);
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
     this.#told.tellLanes(probe, limit, now);
@@ -188,7 +189,7 @@ export class Sealer {
     let look = await lookAtDeadlines(this.#runtime, lane, serving, ledgers);
     if (look.kind === "move") {
       if (await this.#rescue(lane, look.before, look.most, serving, now)) return deadlineAt;
-      look = { kind: "wait", until: now + TOO_FEW_MS };
+      look = { kind: "wait", until: this.#tooFewUntil.get(lane.lane) ?? now };
     }
     const held = this.#priming.held(lane, now);
     if (held !== null) return this.#hold(lane, look, held);
@@ -215,9 +216,8 @@ export class Sealer {
     { first, second }: Serving<Account>,
     now: number,
   ): Promise<boolean> {
-    if ((this.#tooFewUntil.get(lane.lane) ?? 0) > now) return false;
-    this.#tooFewUntil.delete(lane.lane);
-    const isMoved = await moveBefore(this.#runtime, lane, before, most, undefined, fewestOf([...first, ...second]));
+    if (this.#tooFewUntil.has(lane.lane)) return false;
+    const isMoved = await moveBefore(this.#runtime, lane, before, most, { least: fewestOf([...first, ...second]) });
     if (!isMoved) this.#tooFewUntil.set(lane.lane, now + TOO_FEW_MS);
     return isMoved;
   }
@@ -226,7 +226,7 @@ export class Sealer {
   async #hold(lane: LaneRow, look: Look, held: Held): Promise<number> {
     const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
     const before = look.kind === "close" ? Math.max(held.before, look.before) : held.before;
-    if (deadlineAt < before) await moveBefore(this.#runtime, lane, before, Number.POSITIVE_INFINITY, held.to);
+    if (deadlineAt < before) await moveBefore(this.#runtime, lane, before, Number.POSITIVE_INFINITY, { to: held.to });
     return Math.min(deadlineAt, held.until, look.kind === "wait" ? look.until : Number.POSITIVE_INFINITY);
   }
 

@@ -104,6 +104,8 @@ export type Amendment =
       /** Only requests with an earlier deadline; null for all. */
       readonly before: number | null;
       readonly limit: number;
+      /** Moves none if they are fewer. Default: 1. */
+      readonly least?: number;
     }
   /** `lanes`: the new lane of each; `corrections`: its new body. Both in the order of `ids`. */
   | {

@@ -86,10 +86,11 @@ export class Waiting {
     for (const request of this.all()) if (request.notBefore > after) request.notBefore = now;
   }
 
-  move({ lane, to, before, limit }: Extract<Amendment, { kind: "move" }>): Amended[] {
+  move({ lane, to, before, limit, least = 1 }: Extract<Amendment, { kind: "move" }>): Amended[] {
     const all = this.inOrder(lane);
     const near = (by: number) => all.filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt < by);
     const chosen = before === null ? all.slice(0, limit) : earliestFirst(near(before), limit);
+    if (chosen.length < least) return [];
     return chosen.map((request) => {
       this.remove(request);
       request.lane = to;

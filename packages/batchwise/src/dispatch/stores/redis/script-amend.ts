@@ -25,7 +25,9 @@ end
 local function move(change, now)
   local answers = {}
   local from = change.lane
-  for _, id in ipairs(moved(change)) do
+  local ids = moved(change)
+  if #ids < (change.least or 1) then return answers end
+  for _, id in ipairs(ids) do
     local r = standing(id)
     call('ZREM', P .. 'q:' .. from, entry(r))
     if r.notBefore > 0 then call('ZREM', P .. 'later:' .. from, id) end

@@ -136,7 +136,7 @@ function* firstOf(dialect: Dialect, lane: number, limit: number): Steps<Moved[]>
   );
 }
 
-function* move(dialect: Dialect, { lane, to, before, limit }: ById<"move">, now: number): Steps<Amended[]> {
+function* move(dialect: Dialect, { lane, to, before, limit, least = 1 }: ById<"move">, now: number): Steps<Amended[]> {
   const from = yield* knownLane(lane);
   if (from === undefined) return [];
   const near = yield* before === null
@@ -147,7 +147,7 @@ function* move(dialect: Dialect, { lane, to, before, limit }: ById<"move">, now:
         before,
         atMost(limit),
       );
-  if (near.length === 0) return [];
+  if (near.length < least) return [];
   if (before !== null) near.sort(byDeadline);
   const seqs = near.map(({ seq }) => seq);
   const into = (yield* laneIds(dialect, [to], "group")).get(to);

@@ -60,6 +60,13 @@ export const moveCases: readonly StoreCase[] = [
     deepEqual(await store.amend({ ...move, lane: "/v1/embeddings  none" }, [], NOW), []);
   }),
 
+  storeCase("moves none where they are fewer than the least that is given", async (store) => {
+    await store.enqueue([request("a", { deadlineAt: NOW + 1 }), request("b", { deadlineAt: NOW + 2 })], NOW);
+    for (const before of [SOON, null]) deepEqual(await store.amend({ ...move, before, least: 3 }, [], NOW), []);
+    deepEqual(await claimed(store, 1, { lane: OTHER_LANE }), []);
+    deepEqual(await store.amend({ ...move, least: 2 }, [], NOW), changed("a", "b"));
+  }),
+
   storeCase("moves requests that wait for a retry with their notBefore, and keeps those in a batch", async (store) => {
     await store.enqueue([request("a", { deadlineAt: NOW + 9 }), request("b", { deadlineAt: NOW + 9 })], NOW);
     const result = await store.seal(sealInput(1));
