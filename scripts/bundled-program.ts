@@ -6,12 +6,6 @@ import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { findEntries } from "./library/entries.ts";
 
-/**
- * Flags of Node.js for a process that ends soon. `fetch` parses HTTP in WebAssembly: optimizing
- * that takes a fifth of the CPU time of a short program.
- */
-export const BRIEF: readonly string[] = ["--liftoff-only"];
-
 /** Resolves the library's public names to its sources, as the test runner does. */
 const sourceNames: Plugin = {
   name: "source-names",

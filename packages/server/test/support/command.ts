@@ -7,7 +7,6 @@ import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_p
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { afterEachTest } from "../../../../scripts/after-tests.ts";
-import { BRIEF } from "../../../../scripts/bundled-program.ts";
 import { commandBundle } from "../../../batchwise/test/integration/services/kept.ts";
 
 /** The file of the command. */
@@ -49,7 +48,7 @@ export function startCommand(...args: readonly string[]): Command {
 
 export function startCommandIn({ cwd, env, openFiles }: CommandPlace, ...args: readonly string[]): Command {
   const limited = openFiles === undefined ? [] : ["sh", "-c", `ulimit -n ${openFiles}; exec "$0" "$@"`];
-  const [file = "", ...rest] = [...limited, process.execPath, ...BRIEF, PROGRAM, ...args];
+  const [file = "", ...rest] = [...limited, process.execPath, PROGRAM, ...args];
   const child = spawn(file, rest, {
     stdio: ["ignore", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),

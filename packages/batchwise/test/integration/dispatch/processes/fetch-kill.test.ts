@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { BRIEF, bundledProgram } from "../../../../../../scripts/bundled-program.ts";
+import { bundledProgram } from "../../../../../../scripts/bundled-program.ts";
 import { makeFolder } from "../../../dispatch/stores/sqlite/folder.ts";
 import { scratchFolder } from "../../../house/repository.ts";
 
@@ -32,7 +32,7 @@ test.each(["while batches are sent", "while batches run", "while results are rea
     onTestFinished(() => server.close());
     const path = `${folder.file()}.db`;
     const run = (): ChildProcess => {
-      const args = ["--no-warnings", ...BRIEF, child, server.url, path, String(CALLS)];
+      const args = ["--no-warnings", child, server.url, path, String(CALLS)];
       return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
     };
     const reached = (): boolean => {

@@ -11,7 +11,7 @@ import { rmSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { type FakeOptions, fakeGcs, fakeProvider, fakeS3 } from "batchwise/dispatch/testing";
 import { afterAll, beforeAll, expect, vi } from "vitest";
-import { BRIEF, bundledProgram } from "../../../../../../scripts/bundled-program.ts";
+import { bundledProgram } from "../../../../../../scripts/bundled-program.ts";
 import { makeFolder } from "../../../dispatch/stores/sqlite/folder.ts";
 import { scratchFolder } from "../../../house/repository.ts";
 import { postgresPlace, redisPlace } from "../../services/kept.ts";
@@ -116,7 +116,7 @@ async function runChild(
   program: string,
   death: KillDeath,
 ): Promise<{ readonly signal: string | null; readonly told: string }> {
-  const child = spawn(process.execPath, ["--no-warnings", ...BRIEF, program, JSON.stringify(death)], {
+  const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(death)], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const [told, [, signal]] = await Promise.all([text(child.stdout), once(child, "close")]);
